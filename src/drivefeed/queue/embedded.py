@@ -23,6 +23,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from drivefeed.domain.errors import Part, PartDown
 from drivefeed.queue import deathsig
 from drivefeed.queue.server_files import Listening, ServerFolder, down, server_binary
 
@@ -143,17 +144,14 @@ class EmbeddedValkey:
 
     async def _first_start(self) -> str:
         port = self._wanted_port or self._files.last_port() or _free_port()
-        for last in (False,) * (_PORT_TRIES - 1) + (True,):
+        for _ in range(_PORT_TRIES - 1):
             try:
                 return await self._launch(port)
-            except _PortTaken as error:
-                if self._wanted_port is not None or last:
-                    raise down(
-                        f"The port {port} for the embedded queue server is in use by another "
-                        "program; choose another port or stop that program."
-                    ) from error
+            except _PortTaken:
+                if self._wanted_port is not None:
+                    raise
                 port = _free_port()
-        raise AssertionError  # the last turn returns or raises
+        return await self._launch(port)
 
     async def _launch(self, port: int) -> str:
         """Start the server process on ``port`` and wait until it answers."""
@@ -181,7 +179,7 @@ class EmbeddedValkey:
             os.close(lock)  # the server has its own copy
         url = f"redis://:{password}@127.0.0.1:{port}/0"
         try:
-            await self._ready(url, self._process, log_start)
+            await self._ready(url, port, self._process, log_start)
         except BaseException:
             await self._end_process()
             raise
@@ -214,20 +212,22 @@ class EmbeddedValkey:
                 await client.shutdown(nosave=True)
             await client.aclose()
 
-    async def _ready(self, url: str, process: asyncio.subprocess.Process, log_start: int) -> None:
+    async def _ready(
+        self, url: str, port: int, process: asyncio.subprocess.Process, log_start: int
+    ) -> None:
         client = _client(url)
         deadline = time.monotonic() + _READY_WITHIN_S
         try:
             while True:
                 if process.returncode is not None:
-                    raise _why(self._files.log_since(log_start), self._files.path)
+                    raise _why(self._files.log_since(log_start), self._files.path, port)
                 with contextlib.suppress(
                     errors.ConnectionError, errors.TimeoutError, OSError
                 ):  # not up yet, or loading
                     info = await client.info("server")
                     if int(info["process_id"]) == process.pid:
                         return
-                    raise _PortTaken
+                    raise _PortTaken(port)
                 if time.monotonic() > deadline:
                     raise down(
                         f"The embedded queue server did not become ready within "
@@ -251,13 +251,20 @@ class EmbeddedValkey:
                 await process.wait()
 
 
-class _PortTaken(Exception):  # named for what happened
+class _PortTaken(PartDown):
     """Somebody else listens on the port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(
+            f"The port {port} for the embedded queue server is in use by another program; choose "
+            "another port or stop that program.",
+            part=Part.QUEUE,
+        )
 
 
 def _client(url: str) -> Redis:
     return Redis.from_url(
-        url, socket_timeout=2, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
+        url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
     )
 
 
@@ -273,10 +280,10 @@ def _ending(returncode: int | None) -> str:
     return f"ended with exit code {returncode}"
 
 
-def _why(log: str, folder: Path) -> Exception:
+def _why(log: str, folder: Path, port: int) -> PartDown:
     """Turn the log of a server that ended at once into an error."""
     if "Address already in use" in log:
-        return _PortTaken()
+        return _PortTaken(port)
     if "No space left on device" in log:
         return down(
             f"The disk that holds {folder} is full, so the embedded queue server cannot start; "

@@ -12,6 +12,7 @@ from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.redact import redact
 
 _FRAMES = 12
+_LINE_CHARS = 600
 _TRACE_CHARS = 6_000
 _REASON_CHARS = 1_000
 _CONTAINER_MARK = Path("/.dockerenv")
@@ -41,8 +42,8 @@ _SENTENCES: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
         (errors.ResponseError,),
         "MISCONF",
         (
-            "Redis at {where} cannot write to its disk and therefore refuses to store anything; make "
-            "room on the disk."
+            "Redis at {where} cannot write to its disk and therefore refuses to store anything; "
+            "make room on the disk."
         ),
     ),
     (
@@ -106,5 +107,9 @@ def trace_of(error: BaseException) -> str:
     The last frames and the message are kept: that is where the fault is.
     """
     lines = traceback.format_exception(error, limit=-_FRAMES)
-    text = redact("".join(lines))
+    # Secrets go first: half a token, cut off at the limit, would not be known as one.
+    text = "\n".join(
+        line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]} …"
+        for line in redact("".join(lines)).splitlines()
+    )
     return text if len(text) <= _TRACE_CHARS else f"… {text[-_TRACE_CHARS:]}"
