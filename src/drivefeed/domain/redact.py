@@ -23,9 +23,17 @@ _NAMES = (
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # scheme://user:password@host, with or without a user
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@?#'\"]*):[^\s/@'\"]+@"), rf"\1:{MASK}@"),
-    # Authorization: Bearer …, in headers, dictionaries and prose
+    # Authorization: Bearer …, in headers and dictionaries
     (
-        re.compile(r"(?i)\b(bearer|basic|sharedaccesssignature)\s+[A-Za-z0-9+/=._~-]{6,}"),
+        re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*b?['\"]?(?:[a-z]+\s+)?)[^\s'\",;]{6,}"),
+        rf"\1{MASK}",
+    ),
+    # Bearer …, in prose; a plain word after it is prose too
+    (
+        re.compile(
+            r"\b((?i:bearer|basic|sharedaccesssignature))\s+"
+            r"(?=\S*[0-9A-Z+/=_~]|\S{16})[A-Za-z0-9+/=._~-]{6,}"
+        ),
         rf"\1 {MASK}",
     ),
     # ?tempauth=… and &sig=…, also where the ampersand was escaped

@@ -99,8 +99,7 @@ class EmbeddedValkey:
                 f"data folder {self._files.path.parent}; stop it or choose another data folder."
             )
         try:
-            os.ftruncate(self._daemon_lock, 0)
-            os.pwrite(self._daemon_lock, f"{os.getpid()}\n".encode(), 0)
+            self._files.sign(self._daemon_lock)
             self._files.trim_log()
             return await self._first_start()
         except BaseException:

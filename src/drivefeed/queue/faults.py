@@ -19,7 +19,7 @@ _CONTAINER_MARK = Path("/.dockerenv")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 _FULL = "Redis at {where} is full and refuses to store more; give it more memory (maxmemory)."
-# The kind of error, how its text starts, and the sentence; the first that fits is used.
+# The kind of error, a word of its text, and the sentence; the first that fits is used.
 _SENTENCES: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     (
         (errors.AuthenticationError, errors.NoPermissionError),
@@ -80,8 +80,8 @@ def queue_down(error: BaseException, url: str) -> PartDown:
 def _sentence(error: BaseException, url: str) -> str:
     where = address(url)
     text = redact(str(error))
-    for kinds, start, sentence in _SENTENCES:
-        if isinstance(error, kinds) and text.startswith(start):
+    for kinds, word, sentence in _SENTENCES:
+        if isinstance(error, kinds) and word in text:
             return sentence.format(where=where, text=text, hint=_container_hint(url))
     return f"Redis at {where} refuses a command: {text}"
 

@@ -91,8 +91,16 @@ class ServerFolder:
             ) from error
 
     def lock(self, name: str) -> int | None:
-        """Lock ``name``.lock and return its descriptor, or None where another process has it."""
-        descriptor = os.open(self.path / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        """Lock ``name``.lock and return its descriptor, or None where another process has it.
+
+        Raises:
+            PartDown: the file can't be made.
+        """
+        path = self.path / f"{name}.lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unwritable(path, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -113,6 +121,12 @@ class ServerFolder:
         finally:
             os.close(descriptor)
         return False
+
+    def sign(self, descriptor: int) -> None:
+        """Write our process id into a lock that we hold, for the sentence of a second daemon."""
+        with contextlib.suppress(OSError):  # on a full disk the lock still locks
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def owner(self) -> str:
         """Return the process id that was written into daemon.lock, or an empty string."""
@@ -210,10 +224,14 @@ class ServerFolder:
                 file.write(text)
             new.replace(path)
         except OSError as error:
-            raise down(
-                f"The file {path} cannot be written ({error.strerror}); make room on the disk or "
-                "repair the permissions of the data folder."
-            ) from error
+            raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> PartDown:
+    return down(
+        f"The file {path} cannot be written ({error.strerror}); make room on the disk or repair "
+        "the permissions of the data folder."
+    )
 
 
 def _quoted(text: str) -> str:

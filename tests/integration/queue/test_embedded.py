@@ -44,6 +44,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def full_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / ".valkey.conf.new").symlink_to("/dev/full")
+    return folder
+
+
+@pytest.fixture
 def another_process(folder: Path) -> Iterator[Any]:
     """Starts a process that runs a server on the folder, and gives it and the server's pid."""
     started: list[subprocess.Popen[str]] = []
@@ -95,7 +102,7 @@ async def test_it_is_durable_private_and_in_a_group_of_its_own(folder: Path) -> 
         c.ping()
     for name in ("password", "server.json", "valkey.conf"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700  # noqa: PTH116  # a test may block
     await server.stop()
     assert server.pid is None
     assert embedded_url(folder) is None
@@ -192,8 +199,17 @@ async def test_a_damaged_file_is_a_sentence_with_a_way_out(folder: Path) -> None
     await server.stop()
     for path in (folder / "appendonlydir").glob("*.incr.aof"):
         path.write_bytes(b"this is no append-only file\r\n" * 3)
-    with pytest.raises(PartDown, match="damaged.*appendonlydir"):
+    with pytest.raises(PartDown, match=r"damaged.*appendonlydir"):
         await EmbeddedValkey(folder).start()
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="/dev/full, a disk that is always full, is Linux's"
+)
+async def test_a_full_disk_is_a_sentence(full_folder: Path) -> None:
+    with pytest.raises(PartDown, match=r"valkey\.conf cannot be written \(No space left"):
+        await EmbeddedValkey(full_folder).start()
+    assert embedded_url(full_folder) is None
 
 
 async def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
