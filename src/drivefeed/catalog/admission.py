@@ -10,11 +10,18 @@ from sqlalchemy import insert as plain_insert
 from sqlalchemy import select, update
 
 from drivefeed.catalog.dialect import batches, insert
-from drivefeed.catalog.documents import import_payload, load, settle_into, wanting
+from drivefeed.catalog.documents import (
+    import_payload,
+    load,
+    save_import,
+    settle_into,
+    wanting,
+)
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.catalog.tables import reminders as reminders_table
+from drivefeed.domain.converge import apply
 from drivefeed.domain.identity import document_id, import_id
-from drivefeed.domain.lifecycle import State
+from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.model import Import
 from drivefeed.domain.reasons import Reason
 
@@ -78,11 +85,23 @@ async def admit(
             await connection.execute(plain_insert(import_events).values(_seen_event(one, now)))
             siblings[one.import_id] = _import(drive, one)
         wanted = aliases.get(one.import_id, one.import_id)
+        await _welcome_back(connection, siblings, wanted)
         moved = await _moved(connection, one, before.misplaced)
         document = replace(wanting(before, wanted), misplaced=moved)
-        if document == before and one.import_id in siblings and before.wanted == wanted:
-            continue
         await settle_into(connection, before, document, siblings, now=now, lane=lane)
+
+
+async def _welcome_back(
+    connection: AsyncConnection, siblings: dict[str, Import], wanted: str
+) -> None:
+    """A file that was gone when it was to be copied, and is listed again, gets another round."""
+    one = siblings.get(wanted)
+    if one is None or one.reason is not Reason.GONE_AT_SOURCE:
+        return
+    again = apply(one, Event.WANTED_AGAIN)
+    if again is not None:
+        siblings[wanted] = again
+        await save_import(connection, again)
 
 
 async def _moved(connection: AsyncConnection, one: Admission, was: bool) -> bool:  # noqa: FBT001 - the flag's old value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import delete, select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert
@@ -98,9 +98,7 @@ async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) ->
             .values(until=now + for_ms)
         )
         row = await connection.execute(
-            select(leases.c.term).where(
-                leases.c.name == name, or_(leases.c.owner == owner, leases.c.until < now)
-            )
+            select(leases.c.term).where(leases.c.name == name, leases.c.owner == owner)
         )
         term = row.scalar_one_or_none()
     return int(term) if term is not None else None

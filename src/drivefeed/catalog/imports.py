@@ -22,7 +22,6 @@ from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event
 
 if TYPE_CHECKING:
-    from drivefeed.domain.reasons import Reason
     from collections.abc import Mapping
 
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.model import Document, Import
+    from drivefeed.domain.reasons import Reason
 
 _FACTS = frozenset(
     {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
@@ -57,7 +57,7 @@ async def siblings(catalog: Catalog, document_id: str) -> dict[str, Import]:
 async def _whole(connection: AsyncConnection, import_id: str) -> tuple[Document, dict[str, Import]]:
     document_id = (
         await connection.execute(
-            select(imports.c.document_id).where(imports.c.id == import_id).with_for_update()
+            select(imports.c.document_id).where(imports.c.id == import_id)
         )
     ).scalar_one_or_none()
     if document_id is None:
@@ -243,15 +243,38 @@ async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Im
     return new
 
 
-async def note_attempt(
-    catalog: Catalog, claim: Claim, *, round_: int, error: str, attempt: int
-) -> None:
+async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: int) -> None:
     """Record a failed attempt in the passport and let the claim go; the queue tries again."""
     now = catalog.clock.now()
     async with catalog.write("attempt") as connection:
         _, known = await _whole(connection, claim.subject_id)
-        one = replace(known[claim.subject_id], round=round_)
         await record_event(
-            connection, one, "attempt_failed", now=now, detail=f"{claim.stage} {attempt}: {error}"
+            connection,
+            known[claim.subject_id],
+            "attempt_failed",
+            now=now,
+            detail=f"{claim.stage}, attempt {attempt}: {error}",
         )
+        await reminders.release(connection, claim)
+
+
+async def unattended(catalog: Catalog, import_id: str) -> Import:
+    """Clear Attention because a person retried the very delivery; nothing else changes."""
+    now = catalog.clock.now()
+    async with catalog.write("unattended") as connection:
+        _, known = await _whole(connection, import_id)
+        old = known[import_id]
+        new = replace(old, attention=None, revision=old.revision + 1)
+        await save_import(connection, new)
+        await record_event(connection, new, "retry", now=now, detail="on the board")
+    return new
+
+
+async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
+    """Hold an import until something wakes it; nothing is due for it meanwhile."""
+    async with catalog.write("park") as connection:
+        await connection.execute(
+            update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
+        )
+        await reminders.rest(connection, claim.subject_id)
         await reminders.release(connection, claim)

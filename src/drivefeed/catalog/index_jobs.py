@@ -12,7 +12,7 @@ from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
 from drivefeed.catalog.tables import index_jobs
-from drivefeed.domain.identity import NAMESPACE
+from drivefeed.domain.identity import index_job_id
 from drivefeed.ports import IndexJob, IndexJobState, Submission
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ class CatalogIndexJobs:
 
     async def create(self, submission: Submission) -> IndexJob:
         """Remember a job and make its ``index`` stage due; the same key gives the same job."""
-        from uuid import uuid5
-
-        job_id = str(uuid5(NAMESPACE, f"index\n{submission.key}"))
+        job_id = index_job_id(submission.key)
         now = self._catalog.clock.now()
         async with self._catalog.write("index_job") as connection:
             inserted = await insert_once(

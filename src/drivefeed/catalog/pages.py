@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.deciding import decide, look_at_roots
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
-from drivefeed.catalog.sources import connection_of, connections_in, drive_in
+from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tree import (
     bury_unseen,
@@ -82,9 +82,6 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + 1,
-            "hold": None,
-            "attention": None,
-            "detail": None,
         }
         if page.delta_link is not None:
             if current.enumerating:
@@ -145,6 +142,11 @@ async def scan_some(catalog: Catalog, connection_id: str) -> bool:
         found = await items_after(connection, each.drive_id, row["admit_cursor"], limit=CHUNK)
         await decide(connection, drive, [each], found, now=now, lane=reminders.LANE_BACKFILL)
         done = len(found) < CHUNK
+        if done:
+            # Removals that the scan noted are counted and applied by a settling.
+            await connection.execute(
+                update(drives).where(drives.c.id == each.drive_id).values(settling=True)
+            )
         await connection.execute(
             update(connections)
             .where(connections.c.id == connection_id)
@@ -163,3 +165,28 @@ async def note_drive(
             .where(drives.c.id == drive_id)
             .values(hold=hold, attention=attention, detail=detail)
         )
+
+
+async def calm_drive(catalog: Catalog, drive_id: str) -> None:
+    """A drive's sync went well: nothing holds it and nobody needs to look."""
+    async with catalog.write("drive") as connection:
+        await connection.execute(
+            update(drives)
+            .where(
+                drives.c.id == drive_id,
+                drives.c.hold.is_not(None) | drives.c.attention.is_not(None),
+            )
+            .values(hold=None, attention=None, detail=None)
+        )
+
+
+async def settle_soon(catalog: Catalog, connection_id: str) -> None:
+    """Make the drive of a scanned connection settle what the scan noted."""
+    async with catalog.write("drive") as connection:
+        drive_id = (
+            await connection.execute(
+                select(connections.c.drive_id).where(connections.c.id == connection_id)
+            )
+        ).scalar_one()
+        drive = await drive_in(connection, drive_id)
+        await wake_drive(connection, drive, due_at=catalog.clock.now())

@@ -291,3 +291,20 @@ async def number_of(connection: AsyncConnection, subject_id: str) -> int | None:
         select(reminders.c.number).where(reminders.c.subject_id == subject_id)
     )
     return row.scalar_one_or_none()
+
+
+async def hand_back(connection: AsyncConnection, claim_: Claim, *, now: int) -> None:
+    """Let a subject go in the middle of its stage: the same stage is due again at once."""
+    await connection.execute(
+        update(reminders)
+        .where(_held(claim_))
+        .values(
+            owner=None,
+            busy_until=None,
+            number=reminders.c.number + 1,
+            sent_at=None,
+            remind_at=None,
+            due_at=func.coalesce(reminders.c.due_at, now),
+            starts=reminders.c.starts - 1,
+        )
+    )
