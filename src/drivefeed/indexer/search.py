@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.indexer.snippet import Snippet, snippet
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     Keep = Callable[[Sequence[Point]], Awaitable[set[tuple[str, int]]]]
     """Given found points, return the (import id, round) pairs of them that are live."""
+
+__all__ = ["Searcher", "Snippet", "snippet"]
 
 _OVERFETCH: Final = 2
 _GROWTH: Final = 4

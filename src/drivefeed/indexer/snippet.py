@@ -10,7 +10,9 @@ from typing import Final
 
 ELLIPSIS: Final = "…"
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"\w[\w\u0300-\u036f]*")
+"""Letters and digits, with accents that are characters of their own."""
+
 _SHORTEST: Final = 3
 """Words of fewer letters are highlighted only if the query has no longer ones."""
 

@@ -7,10 +7,11 @@ two engines with the same points give the same order, and a repeated search the 
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 RANK_CONSTANT: Final = 60
 """The constant of the paper: how little the very first ranks count for more than the next."""
@@ -27,17 +28,25 @@ def depth(limit: int) -> int:
     return max(_LEAST_DEPTH, _DEPTH_PER_HIT * limit)
 
 
-def fuse(rankings: Iterable[Sequence[tuple[str, float]]], limit: int) -> list[tuple[str, float]]:
+def fuse(rankings: Sequence[Sequence[tuple[str, float]]], limit: int) -> list[tuple[str, float]]:
     """Fuse rankings of (point id, score) into the best ``limit``, best first.
 
-    Within a ranking, hits of equal score are ordered by id, and so are equal sums.
+    Within a ranking, hits of equal score are ordered by id. Of equal sums, the one that ranks
+    better in the last ranking comes first (we put the words last: who types a rare word means
+    it), then the one in the ranking before, then the lower id.
 
     Returns:
         Point ids with the sum of ``1 / (60 + rank)`` over the rankings, ranks counted from 1.
     """
-    sums: dict[str, float] = {}
-    for ranking in rankings:
+    ranks: dict[str, list[float]] = {}
+    for number, ranking in enumerate(rankings):
         ordered = sorted(ranking, key=lambda hit: (-hit[1], hit[0]))
         for rank, (point_id, _) in enumerate(ordered, start=1):
-            sums[point_id] = sums.get(point_id, 0.0) + 1 / (RANK_CONSTANT + rank)
-    return sorted(sums.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
+            ranks.setdefault(point_id, [inf] * len(rankings))[number] = rank
+    # Added up by rank, so that the same ranks give the same sum to the last bit.
+    sums = {
+        point_id: sum(1 / (RANK_CONSTANT + rank) for rank in sorted(of_it))
+        for point_id, of_it in ranks.items()
+    }
+    best = sorted(sums, key=lambda point_id: (-sums[point_id], ranks[point_id][::-1], point_id))
+    return [(point_id, sums[point_id]) for point_id in best[:limit]]

@@ -46,15 +46,11 @@ def clean(text: str) -> str:
 
     Everything else stays, NUL and emoji included.
     """
-    return text.encode("utf-8", "replace").decode() if _has_surrogates(text) else text
-
-
-def _has_surrogates(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def to_payload(point: Point) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 It runs in a child process (:mod:`drivefeed.indexer.vectors.edge_child`), because Qdrant Edge
 keeps Python's global lock during its calls: from a thread, a vacuum would stop the event loop for
 seconds, and every flush for tens of milliseconds.
+
+Booleans are kept as 0 and 1 here: in qdrant-edge-py 0.9, ``MatchValue(True)`` asks for the integer
+1, so a boolean in the payload can never be matched. They leave this file as booleans again.
 """
 
 from __future__ import annotations
@@ -79,7 +82,8 @@ class Shard:
         written = []
         for point_id, vector, payload in points:
             sparse = edge.SparseVector(*self._bm25.document(payload["text"]))
-            written.append(edge.Point(point_id, {DENSE: vector, SPARSE: sparse}, payload))
+            vectors = {DENSE: vector, SPARSE: sparse}
+            written.append(edge.Point(point_id, vectors, _stored(payload)))
         self._shard.update(edge.UpdateOperation.upsert_points(written))
 
     def search(
@@ -105,7 +109,7 @@ class Shard:
         records = self._shard.retrieve(
             [point_id for point_id, _ in best], with_payload=True, with_vector=False
         )
-        payloads = {str(record.id): record.payload for record in records}
+        payloads = {str(record.id): _restored(record.payload) for record in records}
         return [(point_id, score, payloads[point_id]) for point_id, score in best]
 
     def update(self, must: Sequence[Condition], payload: dict[str, Any]) -> int:
@@ -114,7 +118,9 @@ class Shard:
 
         count = self.count(must)
         if count:
-            self._shard.update(edge.UpdateOperation.set_payload_by_filter(_filter(must), payload))
+            self._shard.update(
+                edge.UpdateOperation.set_payload_by_filter(_filter(must), _stored(payload))
+            )
         return count
 
     def remove(self, must: Sequence[Condition]) -> int:
@@ -144,7 +150,7 @@ class Shard:
             )
         )
         rows = [
-            (record.payload["import_id"], record.payload["round"], record.payload["live"])
+            (record.payload["import_id"], record.payload["round"], bool(record.payload["live"]))
             for record in records
         ]
         return rows, None if following is None else str(following)
@@ -214,7 +220,7 @@ def _created(path: str, dimension: int) -> Any:
     kinds: dict[FieldKind, Any] = {
         "keyword": edge.PayloadSchemaType.Keyword,
         "integer": edge.PayloadSchemaType.Integer,
-        "bool": edge.PayloadSchemaType.Bool,
+        "bool": edge.PayloadSchemaType.Integer,
     }
     for field, kind in INDEXED.items():
         shard.update(edge.UpdateOperation.create_field_index(field, kinds[kind]))
@@ -231,11 +237,26 @@ def _filter(must: Sequence[Condition]) -> Any:
         must=[
             edge.FieldCondition(
                 field,
-                match=edge.MatchAny(value) if isinstance(value, list) else edge.MatchValue(value),
+                match=edge.MatchAny(value)
+                if isinstance(value, list)
+                else edge.MatchValue(_number_if_boolean(value)),
             )
             for field, value in must
         ]
     )
+
+
+def _stored(payload: dict[str, Any]) -> dict[str, Any]:
+    return {field: _number_if_boolean(value) for field, value in payload.items()}
+
+
+def _restored(payload: dict[str, Any]) -> dict[str, Any]:
+    flags = {field: bool(payload[field]) for field, kind in INDEXED.items() if kind == "bool"}
+    return payload | flags
+
+
+def _number_if_boolean(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
 
 
 def _locked(folder: Path) -> Any:
