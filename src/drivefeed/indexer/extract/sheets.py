@@ -1,0 +1,78 @@
+"""Workbooks (XLSX, XLSM, XLSB, XLS): one page per sheet, one line per row, empty cells dropped."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from typing import TYPE_CHECKING
+
+from drivefeed.indexer.extract.package import Package, Properties
+from drivefeed.indexer.extract.pages import Draft
+from drivefeed.indexer.model import CORRUPT, ENCRYPTED, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from drivefeed.indexer.model import Limits
+
+
+def read_sheets(path: Path, *, media_type: str, limits: Limits) -> Draft:
+    """Read a workbook's values as they were last calculated.
+
+    Raises:
+        Rejected: `corrupt`, `encrypted`, `too_large`.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    draft = Draft(media_type, limits)
+    if zipfile.is_zipfile(path):
+        # calamine unpacks whole parts into memory, so their sizes are checked first.
+        with Package(path, limits) as package:
+            package.verify_parts((".xml", ".bin", ".rels"))
+            draft.title = Properties.of(package).title
+    try:
+        with CalamineWorkbook.from_path(str(path)) as workbook:
+            for name in workbook.sheet_names:
+                try:
+                    sheet = workbook.get_sheet_by_name(name)
+                except CalamineError:
+                    draft.add("", name)  # a chart sheet, or one that is damaged: the others count
+                    continue
+                draft.add(_lines(sheet.iter_rows(), draft), name)
+    except PasswordError as error:
+        raise Rejected(ENCRYPTED, "The workbook opens only with a password.") from error
+    except (CalamineError, OSError) as error:
+        raise Rejected(CORRUPT, f"The workbook is damaged ({error}).") from error
+    return draft
+
+
+def _lines(rows: Iterable[list[object]], draft: Draft) -> str:
+    lines = []
+    size = 0
+    for row in rows:
+        line = " | ".join(text for cell in row if (text := _shown(cell)))
+        if line:
+            lines.append(line)
+            size += len(line) + 1
+            draft.check_size(size)
+    return "\n".join(lines)
+
+
+def _shown(cell: object) -> str:
+    """Write one value the way a person would read it."""
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return "TRUE" if cell else "FALSE"
+        case float() if cell.is_integer() and abs(cell) < 1e15:
+            return str(int(cell))
+        case float():
+            return f"{cell:.10g}"
+        case datetime.datetime() if cell.time() == datetime.time():
+            return cell.date().isoformat()
+        case datetime.datetime():
+            return cell.isoformat(" ", "seconds")
+        case _:
+            return " ".join(str(cell).split())
