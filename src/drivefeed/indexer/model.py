@@ -3,49 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-UNSUPPORTED_TYPE: Final = "unsupported_type"
-ENCRYPTED: Final = "encrypted"
-CORRUPT: Final = "corrupt"
-NO_TEXT: Final = "no_text"
-TOO_LARGE: Final = "too_large"
-EXTRACTION_TIMEOUT: Final = "extraction_timeout"
-EXTRACTION_CRASHED: Final = "extraction_crashed"
-OUT_OF_MEMORY: Final = "out_of_memory"
+from drivefeed.domain.errors import Permanent
 
-REASONS: Final = frozenset(
-    {
-        UNSUPPORTED_TYPE,
-        ENCRYPTED,
-        CORRUPT,
-        NO_TEXT,
-        TOO_LARGE,
-        EXTRACTION_TIMEOUT,
-        EXTRACTION_CRASHED,
-        OUT_OF_MEMORY,
-    }
-)
+if TYPE_CHECKING:
+    from drivefeed.domain.reasons import Reason
 
 CHARACTERS_PER_PAGE: Final = 3_000
 """What counts as a page where a format has none of its own."""
 
 
-class Rejected(Exception):  # noqa: N818 - a verdict about a file, not a fault of ours
-    """A file can't be imported, for one of `REASONS`.
+class Rejected(Permanent):
+    """A file can't be imported.
 
     Attributes:
-        reason: The code.
+        reason: One of the reasons of kind `rejected`.
         detail: A sentence for the person who owns the file.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail, reason=reason)
         self.detail = detail
-
-    def __reduce__(self) -> tuple[type[Rejected], tuple[str, str]]:
-        return (Rejected, (self.reason, self.detail))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ async def extract(path: Path, *, name: str, media_type: str | None, limits: Limi
     """Read one file in a process started for it alone; for many files, use a pool.
 
     Raises:
-        Rejected: The file can't be read, for one of `drivefeed.indexer.model.REASONS`.
+        Rejected: The file can't be read, for one of `drivefeed.domain.reasons`.
     """
     async with ExtractionPool(size=1) as pool:
         return await pool.extract(path, name=name, media_type=media_type, limits=limits)

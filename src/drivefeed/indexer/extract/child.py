@@ -17,9 +17,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import protocol
 from drivefeed.indexer.extract.readers import read_file
-from drivefeed.indexer.model import EXTRACTION_CRASHED, OUT_OF_MEMORY, Limits, Page, Rejected
+from drivefeed.indexer.model import Limits, Page, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG: Final = 1
 _FRAME_CHARACTERS: Final = 64 * 1024
 _STDERR_BYTES: Final = 1 << 20
-# The parent kills at the deadline; this bounds a child whose parent is gone (where the kernel has no
-# parent-death signal) or stopped.
+# The parent kills at the deadline; this bounds a child whose parent is stopped, or is gone where
+# the kernel sends no signal for that.
 _ALARM_GRACE_SECONDS: Final = 10
 
 
@@ -88,12 +89,12 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
     except MemoryError:
         spent = True
         detail = f"Reading it needs more than {limits.memory_bytes >> 20:,} MB of memory."
-        refused = protocol.Refused(OUT_OF_MEMORY, detail, spent)
+        refused = protocol.Refused(Reason.OUT_OF_MEMORY, detail, spent)
         out.write(protocol.frame(protocol.encode(refused)))
     except Exception as error:  # noqa: BLE001 - a bug of a library is the file's fate, not ours
         spent = True
         detail = f"The reader failed on it: {type(error).__name__}: {error}"[:500]
-        refused = protocol.Refused(EXTRACTION_CRASHED, detail, spent)
+        refused = protocol.Refused(Reason.EXTRACTION_CRASHED, detail, spent)
         out.write(protocol.frame(protocol.encode(refused)))
     out.flush()
     signal.alarm(0)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 MAGIC: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _FREE: Final = 0xFFFFFFFA  # this and everything above it is no sector
 _MOST_SECTORS: Final = 4_096
+_HEADER: Final = 512
 _ENTRY: Final = 128
+_NAME_BYTES: Final = range(4, 65)  # UTF-16 with its final zero
 
 
 def stream_names(path: Path) -> frozenset[str]:
@@ -26,8 +28,8 @@ def stream_names(path: Path) -> frozenset[str]:
         ValueError: The file is damaged.
     """
     with path.open("rb") as file:
-        header = file.read(512)
-        if len(header) < 512 or not header.startswith(MAGIC):
+        header = file.read(_HEADER)
+        if len(header) < _HEADER or not header.startswith(MAGIC):
             raise ValueError("no compound file header")
         shift = struct.unpack_from("<H", header, 30)[0]
         if shift not in (9, 12):
@@ -69,7 +71,7 @@ def _names(sector: bytes) -> list[str]:
     names = []
     for start in range(0, len(sector) - _ENTRY + 1, _ENTRY):
         length, kind = struct.unpack_from("<HB", sector, start + 64)
-        if kind and 2 < length <= 64:
+        if kind and length in _NAME_BYTES:
             raw = sector[start : start + length - 2]
             names.append(raw.decode("utf-16-le", errors="replace").lower())
     return names

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import compound
 from drivefeed.indexer.extract.package import CONTENT_TYPES, Package
 from drivefeed.indexer.extract.text import looks_like_text
-from drivefeed.indexer.model import CORRUPT, ENCRYPTED, NO_TEXT, UNSUPPORTED_TYPE, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,7 @@ def detect(path: Path, *, name: str, media_type: str | None, limits: Limits) -> 
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if not head:
-        raise Rejected(NO_TEXT, "The file is empty (0 bytes).")
+        raise Rejected(Reason.NO_TEXT, "The file is empty (0 bytes).")
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     if b"%PDF-" in head[:_PDF_WINDOW]:
         return PDF
@@ -107,7 +108,8 @@ def detect(path: Path, *, name: str, media_type: str | None, limits: Limits) -> 
     if head.startswith(b"{\\rtf"):
         return RTF
     for magic, what in _FOREIGN:
-        if head.startswith(magic) and not (len(magic) == 2 and _plainly_text(head)):
+        # Some of these are letters that a text may well begin with.
+        if head.startswith(magic) and not (magic.isalnum() and _plainly_text(head)):
             raise _unsupported(f"Its content is {what}, whatever its name says")
     return _text_type(head, extension, media_type)
 
@@ -117,12 +119,12 @@ def _plainly_text(head: bytes) -> bool:
 
 
 def _unsupported(why: str) -> Rejected:
-    return Rejected(UNSUPPORTED_TYPE, f"{why}; drivefeed does not read this type.")
+    return Rejected(Reason.UNSUPPORTED_TYPE, f"{why}; drivefeed does not read this type.")
 
 
 def _corrupt(extension: str) -> Rejected:
     what = _PROMISES.get(extension, "document")
-    return Rejected(CORRUPT, f"The file is called a {what}, but its content is damaged.")
+    return Rejected(Reason.CORRUPT, f"The file is called a {what}, but its content is damaged.")
 
 
 def _compound_type(path: Path, extension: str) -> str:
@@ -135,7 +137,9 @@ def _compound_type(path: Path, extension: str) -> str:
     if names & {"powerpoint document", "pp97_dualstorage"}:
         raise _unsupported("It is a presentation of the binary format (.ppt); save it as .pptx")
     if names & {"encryptedpackage", "\x06dataspaces", "\tdrmcontent"}:
-        raise Rejected(ENCRYPTED, "The file is protected by a password or by rights management.")
+        raise Rejected(
+            Reason.ENCRYPTED, "The file is protected by a password or by rights management."
+        )
     if names & {"workbook", "book"}:
         return XLS
     raise _unsupported("It is an OLE file that is no workbook")
@@ -170,7 +174,7 @@ def _package_type(path: Path, extension: str, limits: Limits) -> str:
                 return types.found
             raise _unsupported("It is an Office package without a document, slides or sheets")
         if package.has("encryption.xml") or package.has("META-INF/encryption.xml"):
-            raise Rejected(ENCRYPTED, "The package is encrypted.")
+            raise Rejected(Reason.ENCRYPTED, "The package is encrypted.")
         if extension in _PROMISES and not package.has("mimetype"):
             raise _corrupt(extension)
     raise _unsupported("It is a ZIP archive or an OpenDocument file")

@@ -1,17 +1,18 @@
 """Word documents, in document order: whatever a reader of the printed page could read.
 
-Text is taken from `w:t` wherever it stands (paragraphs, nested tables, content controls, text boxes,
-tracked insertions, field results), so no container can hide it. Left out: deleted text, the old place
-of moved text, field codes, and the fallback copy that Word stores beside each newer drawing.
+Text is taken from `w:t` wherever it stands (paragraphs, nested tables, content controls, text
+boxes, tracked insertions, field results), so no container can hide it. Left out: deleted text, the
+old place of moved text, field codes, and the copy that Word stores beside each newer drawing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.package import Package, Properties
 from drivefeed.indexer.extract.pages import Draft, clean, split_evenly
-from drivefeed.indexer.model import CHARACTERS_PER_PAGE, CORRUPT, Rejected
+from drivefeed.indexer.model import CHARACTERS_PER_PAGE, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,7 @@ class FlowText:
             self._put(PAGE_BREAK if attributes.get("w:type") == "page" else "\n")
         elif name in _MARKS:
             self._put(_MARKS[name])
-        elif name in ("a:fld",) and attributes.get("type") == "slidenum":
+        elif name == "a:fld" and attributes.get("type") == "slidenum":
             self._dropped += 1
 
     def end(self, name: str) -> None:
@@ -115,7 +116,7 @@ def read_docx(path: Path, *, media_type: str, limits: Limits) -> Draft:
         properties = Properties.of(package)
         main = next(iter(package.relationships().of_kind("officeDocument")), "word/document.xml")
         if not package.has(main):
-            raise Rejected(CORRUPT, "The file is damaged: the document itself is missing.")
+            raise Rejected(Reason.CORRUPT, "The file is damaged: the document itself is missing.")
         related = package.relationships(main)
         body = _text_of(package, main, draft)
         before = _texts_of(package, related.of_kind("header"), draft)

@@ -18,8 +18,10 @@ _DECLARED: Final = re.compile(
 )
 _UNSEEN: Final = "script, style, noscript, template, svg, iframe, object, head"
 _BLOCKS: Final = (
-    "p, div, section, article, header, footer, main, nav, aside, h1, h2, h3, h4, h5, h6, li, dt, dd,"
-    " tr, table, ul, ol, blockquote, pre, figure, figcaption, form, option, address, hr, br, caption"
+    "p, div, section, article, header, footer, main, nav, aside,"
+    " h1, h2, h3, h4, h5, h6, li, dt, dd,"
+    " tr, table, ul, ol, blockquote, pre, figure,"
+    " figcaption, form, option, address, hr, br, caption"
 )
 _CELLS: Final = "td, th"
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")

@@ -1,7 +1,7 @@
 """Office Open XML packages: parts by name, by relationship, and read as a stream of events.
 
-Parts are inflated piece by piece into expat, so a part of any size costs constant memory, nesting of
-any depth costs no recursion, and a document type declaration (the only way to entity bombs and
+Parts are inflated piece by piece into expat, so a part of any size costs constant memory, nesting
+of any depth costs no recursion, and a document type declaration (the only way to entity bombs and
 external entities) ends the reading.
 """
 
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from drivefeed.indexer.model import CORRUPT, ENCRYPTED, TOO_LARGE, Rejected
+from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,11 +114,12 @@ class Package:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise Rejected(
-                CORRUPT, "The file is damaged: it is no complete ZIP package. Upload it again."
+                Reason.CORRUPT,
+                "The file is damaged: it is no complete ZIP package. Upload it again.",
             ) from error
         members = self._zip.infolist()
         if len(members) > _MOST_MEMBERS:
-            raise Rejected(TOO_LARGE, f"The package has {len(members):,} parts.")
+            raise Rejected(Reason.TOO_LARGE, f"The package has {len(members):,} parts.")
         # Part names are case-insensitive, and some writers use backslashes.
         self._members = {
             member.filename.replace("\\", "/").lstrip("/").lower(): member for member in members
@@ -147,9 +149,9 @@ class Package:
         """
         member = self._members.get(part.lower())
         if member is None:
-            raise Rejected(CORRUPT, f"The file is damaged: its part {part!r} is missing.")
+            raise Rejected(Reason.CORRUPT, f"The file is damaged: its part {part!r} is missing.")
         if member.flag_bits & _ENCRYPTED_FLAG:
-            raise Rejected(ENCRYPTED, "The ZIP package is protected by a password.")
+            raise Rejected(Reason.ENCRYPTED, "The ZIP package is protected by a password.")
         self._spend(member.file_size, part, only_check=True)
         try:
             with self._zip.open(member) as stream:
@@ -158,7 +160,7 @@ class Package:
                     yield piece
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
             raise Rejected(
-                CORRUPT, f"The file is damaged: its part {part!r} can't be unpacked."
+                Reason.CORRUPT, f"The file is damaged: its part {part!r} can't be unpacked."
             ) from error
 
     def read(self, part: str, reader: Reader) -> None:
@@ -183,7 +185,8 @@ class Package:
 
         def refuse(*_: object) -> None:
             raise Rejected(
-                CORRUPT, f"The part {part!r} declares a document type, which no Office file may do."
+                Reason.CORRUPT,
+                f"The part {part!r} declares a document type, which no Office file may do.",
             )
 
         parser.StartElementHandler = begin
@@ -196,7 +199,8 @@ class Package:
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise Rejected(
-                CORRUPT, f"The file is damaged: its part {part!r} is not well-formed ({error})."
+                Reason.CORRUPT,
+                f"The file is damaged: its part {part!r} is not well-formed ({error}).",
             ) from error
 
     def relationships(self, part: str = "") -> Relationships:
@@ -224,7 +228,7 @@ class Package:
     def _spend(self, size: int, part: str, *, only_check: bool = False) -> None:
         if size > self._left:
             raise Rejected(
-                TOO_LARGE,
+                Reason.TOO_LARGE,
                 f"Unpacked, the file is larger than {self._limit >> 20:,} MB (at {part!r}).",
             )
         if not only_check:
@@ -248,7 +252,7 @@ class Properties:
             try:
                 package.read(part, found)
             except Rejected as error:
-                if error.reason != CORRUPT:
+                if error.reason != Reason.CORRUPT:
                     raise
         return found
 

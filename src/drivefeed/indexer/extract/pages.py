@@ -6,14 +6,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.indexer.model import (
-    CHARACTERS_PER_PAGE,
-    NO_TEXT,
-    TOO_LARGE,
-    Extraction,
-    Page,
-    Rejected,
-)
+from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.model import CHARACTERS_PER_PAGE, Extraction, Page, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +53,8 @@ class Draft:
         self._count += 1
         if self._count > self._limits.pages:
             raise Rejected(
-                TOO_LARGE, f"The document has more than {self._limits.pages:,} pages or sheets."
+                Reason.TOO_LARGE,
+                f"The document has more than {self._limits.pages:,} pages or sheets.",
             )
         text = clean(text)
         if not text:
@@ -81,7 +76,9 @@ class Draft:
         """
         if self._bytes + pending > self._limits.text_bytes:
             megabytes = self._limits.text_bytes / 1e6
-            raise Rejected(TOO_LARGE, f"The document holds more than {megabytes:,.0f} MB of text.")
+            raise Rejected(
+                Reason.TOO_LARGE, f"The document holds more than {megabytes:,.0f} MB of text."
+            )
 
     def finish(self) -> Extraction:
         """Return the extraction.
@@ -91,7 +88,8 @@ class Draft:
         """
         if not self._pages:
             raise Rejected(
-                NO_TEXT, "No text was found. It may be empty, or hold only pictures or scans."
+                Reason.NO_TEXT,
+                "No text was found. It may be empty, or hold only pictures or scans.",
             )
         return Extraction(
             media_type=self.media_type,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.pages import Draft
-from drivefeed.indexer.model import CORRUPT, ENCRYPTED, TOO_LARGE, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,12 +35,12 @@ def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
         document = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
         if error.err_code in _LOCKED:
-            raise Rejected(ENCRYPTED, "The PDF opens only with a password.") from error
-        raise Rejected(CORRUPT, "The PDF is damaged and can't be opened.") from error
+            raise Rejected(Reason.ENCRYPTED, "The PDF opens only with a password.") from error
+        raise Rejected(Reason.CORRUPT, "The PDF is damaged and can't be opened.") from error
     try:
         count = len(document)
         if count > limits.pages:
-            raise Rejected(TOO_LARGE, f"The PDF has {count:,} pages.")
+            raise Rejected(Reason.TOO_LARGE, f"The PDF has {count:,} pages.")
         damaged = 0
         for index in range(count):
             try:
@@ -48,7 +49,7 @@ def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
                 damaged += 1
                 draft.add("")
         if damaged and damaged == count:
-            raise Rejected(CORRUPT, "The PDF is damaged: none of its pages can be read.")
+            raise Rejected(Reason.CORRUPT, "The PDF is damaged: none of its pages can be read.")
         draft.title = document.get_metadata_value("Title")
     finally:
         document.close()

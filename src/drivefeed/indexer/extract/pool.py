@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.worker import COMMAND, ChildGone, Worker
-from drivefeed.indexer.model import EXTRACTION_CRASHED, Limits, Rejected
+from drivefeed.indexer.model import Limits, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,7 @@ class ExtractionPool:
                 except ChildGone:
                     continue
         raise Rejected(
-            EXTRACTION_CRASHED, "The process that read it was killed twice. Retry it later."
+            Reason.EXTRACTION_CRASHED, "The process that read it was killed twice. Retry it later."
         )
 
     async def aclose(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.docx import FlowText
 from drivefeed.indexer.extract.package import Package, Properties
 from drivefeed.indexer.extract.pages import Draft
-from drivefeed.indexer.model import CORRUPT, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +109,9 @@ def read_pptx(path: Path, *, media_type: str, limits: Limits) -> Draft:
         properties = Properties.of(package)
         main = next(iter(package.relationships().of_kind("officeDocument")), "ppt/presentation.xml")
         if not package.has(main):
-            raise Rejected(CORRUPT, "The file is damaged: the presentation itself is missing.")
+            raise Rejected(
+                Reason.CORRUPT, "The file is damaged: the presentation itself is missing."
+            )
         order = _SlideOrder()
         package.read(main, order)
         related = package.relationships(main)

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from drivefeed.indexer.model import Limits, Page
+from drivefeed.domain.reasons import Reason  # noqa: TC001 - msgspec reads them
+from drivefeed.indexer.model import Limits, Page  # noqa: TC001 - msgspec reads them
 
 LENGTH: Final = struct.Struct(">I")
 
@@ -45,7 +46,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 class Refused(msgspec.Struct, frozen=True, tag=True):
     """The file can't be read. With `spent`, the child ends after this answer."""
 
-    reason: str
+    reason: Reason
     detail: str
     spent: bool
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import detect as kinds
-from drivefeed.indexer.model import TOO_LARGE, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,8 @@ def read_file(path: Path, *, name: str, media_type: str | None, limits: Limits) 
     size = path.stat().st_size
     if size > limits.file_bytes:
         raise Rejected(
-            TOO_LARGE, f"The file has {size >> 20:,} MB; the limit is {limits.file_bytes >> 20:,}."
+            Reason.TOO_LARGE,
+            f"The file has {size >> 20:,} MB; the limit is {limits.file_bytes >> 20:,}.",
         )
     detected = kinds.detect(path, name=name, media_type=media_type, limits=limits)
     module, _, function = READERS[detected].partition(":")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from drivefeed.indexer.extract.pages import Draft, split_evenly
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from drivefeed.indexer.model import Limits
@@ -19,7 +20,9 @@ _LATIN: Final = "cp1252"
 
 def read_rtf(path: Path, *, media_type: str, limits: Limits) -> Draft:
     """Read an RTF file in the code page that it declares, or in Latin if that is unknown."""
-    from striprtf.striprtf import rtf_to_text
+    from striprtf import striprtf
+
+    rtf_to_text: Callable[..., str] = striprtf.rtf_to_text
 
     raw = path.read_bytes()
     encoding = _encoding(raw)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.package import Package, Properties
 from drivefeed.indexer.extract.pages import Draft
-from drivefeed.indexer.model import CORRUPT, ENCRYPTED, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from drivefeed.indexer.model import Limits
+
+_EXACT: Final = 1e15
 
 
 def read_sheets(path: Path, *, media_type: str, limits: Limits) -> Draft:
@@ -41,13 +44,13 @@ def read_sheets(path: Path, *, media_type: str, limits: Limits) -> Draft:
                     continue
                 draft.add(_lines(sheet.iter_rows(), draft), name)
     except PasswordError as error:
-        raise Rejected(ENCRYPTED, "The workbook opens only with a password.") from error
+        raise Rejected(Reason.ENCRYPTED, "The workbook opens only with a password.") from error
     except (CalamineError, OSError) as error:
-        raise Rejected(CORRUPT, f"The workbook is damaged ({error}).") from error
+        raise Rejected(Reason.CORRUPT, f"The workbook is damaged ({error}).") from error
     return draft
 
 
-def _lines(rows: Iterable[list[object]], draft: Draft) -> str:
+def _lines(rows: Iterable[Sequence[object]], draft: Draft) -> str:
     lines = []
     size = 0
     for row in rows:
@@ -62,17 +65,14 @@ def _lines(rows: Iterable[list[object]], draft: Draft) -> str:
 def _shown(cell: object) -> str:
     """Write one value the way a person would read it."""
     match cell:
-        case None:
-            return ""
         case bool():
-            return "TRUE" if cell else "FALSE"
-        case float() if cell.is_integer() and abs(cell) < 1e15:
-            return str(int(cell))
+            text = "TRUE" if cell else "FALSE"
         case float():
-            return f"{cell:.10g}"
-        case datetime.datetime() if cell.time() == datetime.time():
-            return cell.date().isoformat()
-        case datetime.datetime():
-            return cell.isoformat(" ", "seconds")
+            # Excel itself keeps 15 digits, and stores whole numbers as floats too.
+            text = str(int(cell)) if cell.is_integer() and abs(cell) < _EXACT else f"{cell:.15g}"
+        case dt.datetime():
+            midnight = cell.time() == dt.time()
+            text = cell.date().isoformat() if midnight else cell.isoformat(" ", "seconds")
         case _:
-            return " ".join(str(cell).split())
+            text = " ".join(str(cell).split())
+    return text

@@ -6,8 +6,9 @@ import codecs
 import re
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.pages import Draft, split_evenly
-from drivefeed.indexer.model import UNSUPPORTED_TYPE, Rejected
+from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ def read_text(path: Path, *, media_type: str, limits: Limits) -> Draft:
     raw = path.read_bytes()
     if not looks_like_text(raw[:_SAMPLE]):
         raise Rejected(
-            UNSUPPORTED_TYPE,
+            Reason.UNSUPPORTED_TYPE,
             "The file is called text, but its content is not. Check what it really is.",
         )
     draft = Draft(media_type, limits)

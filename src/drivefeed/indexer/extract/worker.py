@@ -11,15 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import protocol
-from drivefeed.indexer.model import (
-    EXTRACTION_CRASHED,
-    EXTRACTION_TIMEOUT,
-    OUT_OF_MEMORY,
-    Extraction,
-    Page,
-    Rejected,
-)
+from drivefeed.indexer.model import Extraction, Page, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +25,11 @@ COMMAND: Final = (sys.executable, "-P", "-m", "drivefeed.indexer.extract.child")
 _SOURCE_ROOT: Final = Path(__file__).parents[3]
 # What native allocators print before they abort.
 _ALLOCATION_FAILED: Final = ("memory allocation of", "bad_alloc", "MemoryError", "out of memory")
+_KEPT_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 _END_SECONDS: Final = 5.0
 
 
-class ChildGone(Exception):  # noqa: N818 - an event that the pool decides about
+class ChildGone(Exception):
     """The child was killed from outside before it answered."""
 
 
@@ -64,7 +59,6 @@ class Worker:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
-                cwd="/",
                 env=_environment(),
                 start_new_session=True,
             )
@@ -97,7 +91,7 @@ class Worker:
             Rejected: The child's verdict, or that of its death.
             ChildGone: It was killed from outside.
         """
-        request = protocol.Request(str(path.absolute()), name, media_type, limits)
+        request = protocol.Request(str(path), name, media_type, limits)
         try:
             async with asyncio.timeout(limits.wall_seconds):
                 try:
@@ -106,7 +100,8 @@ class Worker:
                     code = await self._process.wait()
         except TimeoutError:
             raise Rejected(
-                EXTRACTION_TIMEOUT, f"Reading it took longer than {limits.wall_seconds:g} seconds."
+                Reason.EXTRACTION_TIMEOUT,
+                f"Reading it took longer than {limits.wall_seconds:g} seconds.",
             ) from None
         raise self._cause_of_death(code, limits)
 
@@ -165,17 +160,17 @@ class Worker:
             return ChildGone()
         if -code in (signal.SIGXCPU, signal.SIGALRM):
             return Rejected(
-                EXTRACTION_TIMEOUT,
+                Reason.EXTRACTION_TIMEOUT,
                 f"Reading it took more than {limits.cpu_seconds} seconds of processor time.",
             )
         last_words = self._last_words()
         if any(sign in last_words for sign in _ALLOCATION_FAILED):
             megabytes = limits.memory_bytes >> 20
             return Rejected(
-                OUT_OF_MEMORY, f"Reading it needs more than {megabytes:,} MB of memory."
+                Reason.OUT_OF_MEMORY, f"Reading it needs more than {megabytes:,} MB of memory."
             )
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return Rejected(EXTRACTION_CRASHED, f"The process that read it ended with {how}.")
+        return Rejected(Reason.EXTRACTION_CRASHED, f"The process that read it ended with {how}.")
 
     def _last_words(self) -> str:
         size = os.fstat(self._errors.fileno()).st_size
@@ -184,7 +179,5 @@ class Worker:
 
 
 def _environment() -> dict[str, str]:
-    kept = {
-        key: os.environ[key] for key in ("PATH", "LANG", "LC_ALL", "TMPDIR") if key in os.environ
-    }
+    kept = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
     return kept | {"PYTHONPATH": str(_SOURCE_ROOT), "OMP_NUM_THREADS": "1"}
