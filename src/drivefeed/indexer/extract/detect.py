@@ -20,6 +20,7 @@ PDF: Final = "application/pdf"
 DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XLSB: Final = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 XLS: Final = "application/vnd.ms-excel"
 HTML: Final = "text/html"
 RTF: Final = "application/rtf"
@@ -57,6 +58,7 @@ _MAIN_PARTS: Final = (
     ("presentationml.", PPTX),
     ("ms-powerpoint.", PPTX),
     ("spreadsheetml.", XLSX),
+    ("ms-excel.sheet.binary", XLSB),
     ("ms-excel.", XLSX),
 )
 _FOREIGN: Final = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.pages import Draft
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _LOCKED: Final = frozenset({4, 5})
 # PDFium marks a word's hyphen at the end of a line with one of these.
 _HYPHENATION: Final = re.compile("[\x02\ufffe]\r?\n?")
+
+_MOST_ANNOTATIONS: Final = 5_000
 
 
 def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
@@ -56,13 +59,41 @@ def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
     return draft
 
 
-def _page_text(document: object, index: int) -> str:
-    page = document[index]  # type: ignore[index]  # pypdfium2 has no types
+def _page_text(document: Any, index: int) -> str:
+    page = document[index]
     try:
         text_page = page.get_textpage()
         try:
-            return _HYPHENATION.sub("", text_page.get_text_range())
+            text = _HYPHENATION.sub("", text_page.get_text_range())
         finally:
             text_page.close()
+        return "\n".join((text, *_annotations(page)))
     finally:
         page.close()
+
+
+def _annotations(page: Any) -> list[str]:
+    """Read what people wrote onto the page: comments, notes, and the values of form fields."""
+    from pypdfium2 import raw
+
+    texts: dict[str, None] = {}
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        if kind not in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP):
+            key = b"V" if kind == raw.FPDF_ANNOT_WIDGET else b"Contents"
+            if text := _string(annotation, key).strip():
+                texts[text] = None
+        raw.FPDFPage_CloseAnnot(annotation)
+    return list(texts)
+
+
+def _string(annotation: Any, key: bytes) -> str:
+    from pypdfium2 import raw
+
+    size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    raw.FPDFAnnot_GetStringValue(annotation, key, buffer, size)
+    return bytes(buffer)[: max(0, size - 2)].decode("utf-16-le", errors="replace")

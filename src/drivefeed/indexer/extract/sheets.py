@@ -1,14 +1,14 @@
-"""Workbooks (XLSX, XLSM, XLSB, XLS): one page per sheet, one line per row, empty cells dropped."""
+"""Workbooks of the binary formats (XLS, XLSB): a page per sheet, a line per row, no empty cells."""
 
 from __future__ import annotations
 
-import datetime as dt
 import zipfile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.package import Package, Properties
 from drivefeed.indexer.extract.pages import Draft
+from drivefeed.indexer.extract.values import shown
 from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drivefeed.indexer.model import Limits
-
-_EXACT: Final = 1e15
 
 
 def read_sheets(path: Path, *, media_type: str, limits: Limits) -> Draft:
@@ -54,25 +52,9 @@ def _lines(rows: Iterable[Sequence[object]], draft: Draft) -> str:
     lines = []
     size = 0
     for row in rows:
-        line = " | ".join(text for cell in row if (text := _shown(cell)))
+        line = " | ".join(text for cell in row if (text := shown(cell)))
         if line:
             lines.append(line)
             size += len(line) + 1
             draft.check_size(size)
     return "\n".join(lines)
-
-
-def _shown(cell: object) -> str:
-    """Write one value the way a person would read it."""
-    match cell:
-        case bool():
-            text = "TRUE" if cell else "FALSE"
-        case float():
-            # Excel itself keeps 15 digits, and stores whole numbers as floats too.
-            text = str(int(cell)) if cell.is_integer() and abs(cell) < _EXACT else f"{cell:.15g}"
-        case dt.datetime():
-            midnight = cell.time() == dt.time()
-            text = cell.date().isoformat() if midnight else cell.isoformat(" ", "seconds")
-        case _:
-            text = " ".join(str(cell).split())
-    return text
