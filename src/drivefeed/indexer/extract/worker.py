@@ -45,6 +45,7 @@ class Worker:
         self._process = process
         self._errors = errors
         self._asked = False
+        self._killed = False
         self.files = 0
         self.rss_bytes = 0
 
@@ -118,6 +119,10 @@ class Worker:
 
     async def kill(self) -> None:
         """Kill the child and whatever it started, and wait until it is reaped."""
+        if self._killed:  # its number may be another's by now
+            await self._process.wait()
+            return
+        self._killed = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         await self._process.wait()
