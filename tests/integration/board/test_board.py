@@ -28,12 +28,12 @@ class Work:
 
     async def __call__(self, job: Job, _token: str) -> dict[str, Any]:
         self.ran.append(job.id)
-        await job.updateProgress({"step": "streaming", "percent": 40})
+        await job.updateProgress({"step": "streaming", "progress": 40})
         if job.id in self.failing:
             raise ValueError(f"the file of {job.id} is damaged")
         if job.id in self.staying:
             await self.staying[job.id].wait()
-        await job.updateProgress({"step": "stored", "percent": 100})
+        await job.updateProgress({"step": "stored", "progress": 100})
         return {"outcome": "stored", "bytes": 2048}
 
 
@@ -84,9 +84,9 @@ async def test_shows_jobs_in_all_states_with_progress_result_and_traceback(
     assert queue["hasWorkers"] is True
     jobs = {job["id"]: job for job in queue["jobs"]}
     assert len(jobs) == 5
-    assert jobs["transfer-done-1"]["progress"] == {"step": "stored", "percent": 100}
+    assert jobs["transfer-done-1"]["progress"] == {"step": "stored", "progress": 100}
     assert jobs["transfer-done-1"]["returnValue"] == {"outcome": "stored", "bytes": 2048}
-    assert jobs["transfer-active-1"]["progress"] == {"step": "streaming", "percent": 40}
+    assert jobs["transfer-active-1"]["progress"] == {"step": "streaming", "progress": 40}
     assert "the file of transfer-failed-1 is damaged" in jobs["transfer-failed-1"]["failedReason"]
     assert "Traceback" in "".join(jobs["transfer-failed-1"]["stacktrace"])
     assert "ValueError" in "".join(jobs["transfer-failed-1"]["stacktrace"])
