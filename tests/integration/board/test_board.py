@@ -70,7 +70,8 @@ async def test_shows_jobs_in_all_states_with_progress_result_and_traceback(
     await bench.add("transfer", "transfer-waiting-1")
 
     async def progress_of_active() -> bool:
-        return (await board.job("transfer", "transfer-active-1"))["job"]["progress"] != 0
+        shown = await board.job("transfer", "transfer-active-1")
+        return bool(shown["job"]["progress"] != 0)
 
     await until(progress_of_active, "the progress of the active job")
     queue = (await board.queues(active="transfer"))["transfer"]
