@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from drivefeed.ports import Checkpoint, Clock, Ids
 
 _BUSY_TIMEOUT_MS = 20_000
+_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease"})
 
 
 class Catalog:
@@ -33,6 +34,7 @@ class Catalog:
     Attributes:
         clock: where instants come from.
         ids: where fresh ids come from.
+        changed: set after commits that may have made something due.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Catalog:
         self.clock = clock
         self.ids = ids
         self.checkpoint = checkpoint
+        self.changed = asyncio.Event()
 
     @asynccontextmanager
     async def write(self, name: str = "catalog") -> AsyncIterator[AsyncConnection]:
@@ -56,6 +59,8 @@ class Catalog:
                 yield connection
                 self.checkpoint(f"{name}.commit.before")
             self.checkpoint(f"{name}.commit.after")
+        if name not in _QUIET:
+            self.changed.set()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:

@@ -56,9 +56,7 @@ async def siblings(catalog: Catalog, document_id: str) -> dict[str, Import]:
 
 async def _whole(connection: AsyncConnection, import_id: str) -> tuple[Document, dict[str, Import]]:
     document_id = (
-        await connection.execute(
-            select(imports.c.document_id).where(imports.c.id == import_id)
-        )
+        await connection.execute(select(imports.c.document_id).where(imports.c.id == import_id))
     ).scalar_one_or_none()
     if document_id is None:
         raise NotFound(f"There is no import {import_id} in the catalog.")

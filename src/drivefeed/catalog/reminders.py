@@ -168,6 +168,16 @@ async def mark_sent(
         )
 
 
+async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
+    """Return the stages that have unsent rows due until ``now + horizon_ms``."""
+    rows = await connection.execute(
+        select(reminders.c.stage)
+        .where(reminders.c.due_at <= now + horizon_ms, reminders.c.sent_at.is_(None), _free(now))
+        .distinct()
+    )
+    return [str(stage) for stage in rows.scalars()]
+
+
 async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
     """Return rows that were sent, are past their time, and that nobody works on."""
     rows = await connection.execute(

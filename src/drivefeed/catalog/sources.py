@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
 from drivefeed.catalog.tables import accounts, connections, drives, orgs
+from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.identity import drive_key
 from drivefeed.domain.model import Connection, Policy
@@ -250,6 +251,26 @@ async def wake_drive(connection: AsyncConnection, drive: Drive, *, due_at: int) 
         lane=reminders.LANE_FRESH,
         payload={"schema": PAYLOAD_SCHEMA, "org_id": drive.org_id, "drive_id": drive.drive_id},
     )
+
+
+async def wake_due_drives(catalog: Catalog) -> int:
+    """Make the sync due of every drive whose interval is over; return how many."""
+    now = catalog.clock.now()
+    flowing = select(connections.c.drive_id).where(connections.c.paused.is_(False))
+    occupied = select(reminders_table.c.subject_id).where(
+        reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None)
+    )
+    is_due = (
+        drives.c.last_round_at.is_(None) | (drives.c.last_round_at + drives.c.interval_ms <= now)
+    ) & drives.c.id.in_(flowing)
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(drives).where(is_due, drives.c.id.not_in(occupied)))
+        due = [drive_of(row) for row in rows.mappings()]
+    if due:
+        async with catalog.write("wake") as connection:
+            for drive in due:
+                await wake_drive(connection, drive, due_at=now)
+    return len(due)
 
 
 async def drive_in(connection: AsyncConnection, drive_id: str) -> Drive:

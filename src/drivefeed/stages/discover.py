@@ -46,9 +46,7 @@ class SubjectStage:
         async with self.catalog.write(f"{self.stage}.done") as connection:
             match outcome:
                 case Again():
-                    await postpone(
-                        connection, claim.subject_id, due_at=now + outcome.after_ms
-                    )
+                    await postpone(connection, claim.subject_id, due_at=now + outcome.after_ms)
                 case Ask():
                     after = outcome.again_after_ms or _ATTENTION_AGAIN_MS
                     await postpone(connection, claim.subject_id, due_at=now + after)
@@ -85,7 +83,7 @@ class Discover(SubjectStage):
         async with self.catalog.read() as connection:
             known = await connections_in(connection, drive.drive_id)
         if not known or all(each.paused for each in known):
-            return Again(drive.interval_ms)
+            return Rest()
         try:
             return await self._follow(drive)
         except NeedsAttention as error:
@@ -98,7 +96,8 @@ class Discover(SubjectStage):
                 while await pages.settle_some(self.catalog, drive.drive_id):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
-                return Again(drive.interval_ms)
+                # The schedule makes the next round due.
+                return Rest()
             drive = await self._one_page(drive)
         return Again(0)
 
@@ -109,9 +108,7 @@ class Discover(SubjectStage):
             page = await self._source.delta(drive.ref, drive.cursor)
         except CursorExpired:
             if drive.enumerating and drive.cursor is None:
-                raise Transient(
-                    f"Drive '{drive.name}' refuses to start an enumeration."
-                ) from None
+                raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
             return await pages.begin_enumeration(self.catalog, drive)
         self.checkpoint("page.fetched")
         if (page.next_link is None) == (page.delta_link is None):

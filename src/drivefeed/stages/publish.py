@@ -45,6 +45,4 @@ class Publish(ImportStage):
             )
             await placed(self.catalog, one.document_id, task.file)
         self.checkpoint("publish.after")
-        return Advance(
-            Event.PUBLISHED, {"shown": is_live}, detail="shown" if is_live else "hidden"
-        )
+        return Advance(Event.PUBLISHED, {"shown": is_live}, detail="shown" if is_live else "hidden")

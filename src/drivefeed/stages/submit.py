@@ -23,9 +23,7 @@ class Submit(ImportStage):
     parts = (Part.BACKEND,)
     waits_while_paused = True
 
-    def __init__(
-        self, catalog: Catalog, backend: IngestionBackend, *, deadline_ms: int
-    ) -> None:
+    def __init__(self, catalog: Catalog, backend: IngestionBackend, *, deadline_ms: int) -> None:
         super().__init__(catalog)
         self._backend = backend
         self._deadline_ms = deadline_ms
@@ -52,9 +50,7 @@ class Submit(ImportStage):
             self.checkpoint("submit.before")
             job_id = await self._backend.submit(self._submission(task))
             self.checkpoint("submit.after")
-        return Advance(
-            Event.ACCEPTED, {"backend_job": job_id}, detail=f"backend job {job_id}"
-        )
+        return Advance(Event.ACCEPTED, {"backend_job": job_id}, detail=f"backend job {job_id}")
 
     def _submission(self, task: Task) -> Submission:
         one = task.one

@@ -51,7 +51,7 @@ class _Sums:
 
 
 class Transfer(ImportStage):
-    """Copies one version; its object's key names import and round, so that nothing is overwritten."""
+    """Copies one version under a key that names import and round: nothing is overwritten."""
 
     stage = Stage.TRANSFER
     parts = (Part.SOURCE, Part.STORE)
@@ -94,9 +94,7 @@ class Transfer(ImportStage):
                 same_as=twin,
                 detail=f"the same bytes as version {twin}",
             )
-        return Advance(
-            Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}"
-        )
+        return Advance(Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}")
 
     async def _copy(self, task: Task, sums: _Sums) -> None:
         file = task.file

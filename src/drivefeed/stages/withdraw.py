@@ -24,9 +24,7 @@ class Withdraw(ImportStage):
     stage = Stage.WITHDRAW
     parts = (Part.BACKEND, Part.STORE)
 
-    def __init__(
-        self, catalog: Catalog, backend: IngestionBackend, store: ObjectStore
-    ) -> None:
+    def __init__(self, catalog: Catalog, backend: IngestionBackend, store: ObjectStore) -> None:
         super().__init__(catalog)
         self._backend = backend
         self._store = store
