@@ -9,19 +9,15 @@ download URL that must not see our token.
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import asynccontextmanager
-from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
-from drivefeed import __version__
-from drivefeed.domain.errors import DrivefeedError, NeedsAttention, Throttled, Transient
-from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.auth import AppCredential
+from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
 from drivefeed.sources.graph.budget import BRIEF, COST_ONE, Lane
 from drivefeed.sources.graph.errors import Refusal, Scene, broken, refusal_of, translate
+from drivefeed.sources.graph.http import open_http, read_body
 from drivefeed.sources.graph.links import check_endpoint, check_link
 
 if TYPE_CHECKING:
@@ -32,49 +28,11 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.auth import Credential
     from drivefeed.sources.graph.budget import Gate
 
-USER_AGENT = f"NONISV|drivefeed|drivefeed/{__version__}"
-"""The form Microsoft asks for, so that its operators can tell who we are."""
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of metadata taken from one answer; a page of 1,000 items is about 2 MB."""
 _LARGEST_REFUSAL = 64 * 1024
-_TIMEOUT = httpx.Timeout(60.0, connect=15.0)
 _UNAUTHORIZED = 401
 _DOUBTFUL = frozenset({400, 404})
-
-
-def open_http(account: GraphAccount) -> httpx.AsyncClient:
-    """Make an HTTP client that follows no redirect and keeps no cookie.
-
-    Loads certificates, so call this in a thread. Proxies come from the environment, but not for
-    this machine.
-
-    Raises:
-        NeedsAttention: the CA file cannot be read.
-    """
-    context = httpx.create_ssl_context()
-    if account.ca_file:
-        try:
-            context.load_verify_locations(account.ca_file)
-        except OSError as error:
-            raise NeedsAttention(
-                f"The certificate file {account.ca_file!r} cannot be read ({error}).",
-                reason=Reason.MISCONFIGURED,
-            ) from error
-    here = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
-    http = httpx.AsyncClient(
-        verify=context,
-        timeout=_TIMEOUT,
-        follow_redirects=False,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
-        headers={"User-Agent": USER_AGENT},
-        mounts=here,
-    )
-    http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    # At INFO, httpx writes whole URLs to the log; httpcore at DEBUG writes Location headers. Both
-    # would put download URLs there, which open a file to anybody.
-    for name in ("httpx", "httpcore"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    return http
 
 
 class GraphClient:
@@ -136,13 +94,19 @@ class GraphClient:
 
     @classmethod
     async def open(
-        cls, account: GraphAccount, *, gate: Gate, clock: Clock, ids: Ids
+        cls,
+        account: GraphAccount,
+        *,
+        credential: Credential,
+        gate: Gate,
+        clock: Clock,
+        ids: Ids,
     ) -> GraphClient:
         """Make a client in a thread."""
         return await asyncio.to_thread(
             cls,
             account,
-            credential=AppCredential(account, clock),
+            credential=credential,
             gate=gate,
             clock=clock,
             ids=ids,
@@ -215,7 +179,7 @@ class GraphClient:
                     f"({response.status_code}), which it does not do."
                 )
             try:
-                return await _body(response, LARGEST_ANSWER)
+                return await read_body(response, LARGEST_ANSWER)
             except httpx.HTTPError as error:
                 raise broken(error, scene) from error
 
@@ -287,7 +251,7 @@ class GraphClient:
     async def refusal(self, response: httpx.Response) -> Refusal:
         """Read an answer that is none, as far as it can be read."""
         try:
-            body = await _body(response, _LARGEST_REFUSAL)
+            body = await read_body(response, _LARGEST_REFUSAL)
         except (httpx.HTTPError, DrivefeedError):
             body = b""
         return refusal_of(response, body, now=self.clock.now())
@@ -320,18 +284,3 @@ class GraphClient:
         await self._http.aclose()
         await self.hosts.aclose()
         await self._credential.close()
-
-
-async def _body(response: httpx.Response, limit: int) -> bytes:
-    """Read a body of at most ``limit`` bytes."""
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > limit:
-            raise Transient(
-                f"Microsoft Graph answered with more than {limit} bytes where a short answer "
-                "was expected."
-            )
-        parts.append(part)
-    return b"".join(parts)

@@ -7,8 +7,7 @@ the URL has expired, a fresh one is fetched and the stream goes on from the byte
 
 from __future__ import annotations
 
-import re
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -18,14 +17,16 @@ from drivefeed.domain.errors import DrivefeedError, PartDown, Throttled, Transie
 from drivefeed.sources.graph.budget import BRIEF, Lane
 from drivefeed.sources.graph.errors import Scene, broken
 from drivefeed.sources.graph.links import download_url
+from drivefeed.sources.graph.parts import PARTIAL, Again, Changed, encoded, extent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from drivefeed.sources.graph.client import GraphClient
 
 LARGEST_CHUNK = 1024 * 1024
 _GOOD_CHUNK = 256 * 1024
+_PIECE = LARGEST_CHUNK - _GOOD_CHUNK
 TRIES_WITHOUT_PROGRESS = 5
 PROGRESS = 64 * 1024
 """Bytes a connection must bring before the tries are counted anew."""
@@ -34,16 +35,6 @@ SLOWEST = 120.0
 PATIENCE = 120.0
 """Seconds a stream under way waits for a closed gate, rather than begin again later."""
 _MOST_REDIRECTS = 5
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)$")
-_PARTIAL = 206
-
-
-class _Again(Exception):
-    """This connection failed in a way that a fresh URL may cure; ``last`` is raised if not."""
-
-    def __init__(self, last: DrivefeedError) -> None:
-        super().__init__(str(last))
-        self.last = last
 
 
 class GraphDownload:
@@ -81,7 +72,7 @@ class GraphDownload:
         """
         try:
             await self._connect()
-        except _Again as failure:
+        except Again as failure:
             await self._reconnect(failure.last)
 
     async def aclose(self) -> None:
@@ -97,31 +88,21 @@ class GraphDownload:
         while True:
             kept: list[bytes] = []
             size = 0
-            failure: DrivefeedError | None = None
             begun = self._received
-            pieces = self._pieces()
-            waited, slow = 0.0, 0
-            while True:
-                since = monotonic()
-                try:
-                    piece = await anext(pieces, None)
-                except (httpx.HTTPError, httpx.StreamError) as error:
-                    failure = broken(error, Scene.HOST)
-                    break
-                if piece is None:
-                    break
-                kept.append(piece)
-                size += len(piece)
-                self._received += len(piece)
-                waited, slow = waited + monotonic() - since, slow + len(piece)
-                if slow >= PROGRESS:
-                    waited, slow = 0.0, 0
-                elif waited > SLOWEST:
-                    failure = Transient(f"The download brought {slow} bytes in {waited:.0f} s.")
-                    break
-                if size >= _GOOD_CHUNK:
-                    yield b"".join(kept)
-                    kept, size = [], 0
+            failure: DrivefeedError | None = None
+            try:
+                async with aclosing(self._pieces()) as pieces:
+                    async for piece in pieces:
+                        kept.append(piece)
+                        size += len(piece)
+                        self._received += len(piece)
+                        if size >= _GOOD_CHUNK:
+                            yield b"".join(kept)
+                            kept, size = [], 0
+            except (httpx.HTTPError, httpx.StreamError) as error:
+                failure = broken(error, Scene.HOST)
+            except Again as error:
+                failure = error.last
             if kept:
                 yield b"".join(kept)
             failure = failure or self._short()
@@ -140,20 +121,26 @@ class GraphDownload:
             raise Transient(text)
         return Transient(text)
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        """Yield what the present answer adds, in pieces that fit into a chunk."""
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        """Yield what the present answer adds, in pieces that fit into a chunk.
+
+        Raises:
+            Again: it brings too little to be worth waiting for.
+        """
         assert self._response is not None
-        encoded = _encoded(self._response)
-        source = self._response.aiter_bytes() if encoded else self._response.aiter_raw()
+        source = self._response.aiter_bytes() if self._decoded else self._response.aiter_raw()
+        since, waited, slow = monotonic(), 0.0, 0
         async for data in source:
-            part = data
-            if self._skip:
-                dropped = min(self._skip, len(part))
-                self._skip -= dropped
-                part = part[dropped:]
-            limit = LARGEST_CHUNK - _GOOD_CHUNK
-            for start in range(0, len(part), limit):
-                yield part[start : start + limit]
+            waited, slow = waited + monotonic() - since, slow + len(data)
+            if slow >= PROGRESS:
+                waited, slow = 0.0, 0
+            elif waited > SLOWEST:
+                raise Again(Transient(f"The download brought {slow} bytes in {waited:.0f} s."))
+            dropped = min(self._skip, len(data))
+            self._skip -= dropped
+            for start in range(dropped, len(data), _PIECE):
+                yield data[start : start + _PIECE]
+            since = monotonic()
 
     # --- connecting ----------------------------------------------------------------------------
 
@@ -168,10 +155,10 @@ class GraphDownload:
                 await self._client.clock.sleep(pause)
             try:
                 await self._connect()
-            except _Again as error:
+            except Again as error:
                 failure = error.last
             except (Transient, Throttled, PartDown) as error:
-                if not self._started or isinstance(error, _Changed):
+                if not self._started or isinstance(error, Changed):
                     raise
                 if isinstance(error, Throttled) and error.seconds > PATIENCE:
                     raise
@@ -200,7 +187,7 @@ class GraphDownload:
         hops = 0
         while not response.is_success:
             if hops == _MOST_REDIRECTS:
-                raise _Again(Transient("The download was redirected too often."))
+                raise Again(Transient("The download was redirected too often."))
             hops += 1
             url = download_url(response.headers.get("location"), response.request.url)
             await self._stack.aclose()
@@ -215,15 +202,15 @@ class GraphDownload:
         try:
             response = await client.hosts.send(request, stream=True, auth=None)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Again(broken(error, Scene.HOST)) from None
+            raise Again(broken(error, Scene.HOST)) from None
         self._stack.push_async_callback(response.aclose)
         if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise self._changed()
+            raise Changed()
         if response.status_code >= httpx.codes.BAD_REQUEST:
             refusal = await client.refusal(response)
             ours = await client.throttled(refusal, Scene.HOST)
             if isinstance(ours, Transient):
-                raise _Again(ours)
+                raise Again(ours)
             raise ours
         return response
 
@@ -238,49 +225,25 @@ class GraphDownload:
 
     def _take(self, response: httpx.Response) -> None:
         """Accept an answer, checking that it continues the file we began with."""
-        total, start = _extent(response)
+        total, start = extent(response)
         etag = response.headers.get("etag")
         if not self._started:
-            if response.status_code == _PARTIAL:
-                raise _Again(Transient("The download host sent a part of the file unasked."))
+            if response.status_code == PARTIAL:
+                raise Again(Transient("The download host sent a part of the file unasked."))
             self.size, self.etag, self._started = total, etag, True
-            self._decoded = _encoded(response)
+            self._decoded = encoded(response)
         else:
             same_etag = etag == self.etag or (etag is None and start is not None)
             same_size = total == self.size or total is None or self.size is None
             if not (same_etag and same_size):
-                raise self._changed()
+                raise Changed()
             if start is None and self._received and self.etag is None:
                 # A whole file again, and nothing to show that it is the same one.
-                raise self._changed()
+                raise Changed()
             if start is not None and start != self._received:
-                raise _Again(Transient("The download host sent another part than was asked for."))
+                raise Again(Transient("The download host sent another part than was asked for."))
         self._skip = self._received if start is None else 0
         self._response = response
-
-    def _changed(self) -> Transient:
-        return _Changed("The file was changed while it was copied, so it is copied again.")
-
-
-class _Changed(Transient):
-    """The version that was begun is no longer there; only a new stream can help."""
-
-
-def _encoded(response: httpx.Response) -> bool:
-    return response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}
-
-
-def _extent(response: httpx.Response) -> tuple[int | None, int | None]:
-    """Return the size of the whole content and the offset of a part (None: from the start)."""
-    if response.status_code == _PARTIAL:
-        match = _RANGE.match(response.headers.get("content-range", "").strip())
-        if match is None:
-            raise _Again(Transient("The download host sent a part without saying which."))
-        return (None if match[3] == "*" else int(match[3])), int(match[1])
-    length = response.headers.get("content-length", "")
-    if _encoded(response) or not length.isdigit():
-        return None, None
-    return int(length), None
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from drivefeed.domain.errors import NeedsAttention, NotFound, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DeltaPage, DriveRef, RemoteDrive, RemoteItem
 from drivefeed.sources.graph import wire
+from drivefeed.sources.graph.auth import AppCredential
 from drivefeed.sources.graph.budget import COST_MANY, COST_ONE, Gate, Lane, LocalGate
 from drivefeed.sources.graph.client import GraphClient
 from drivefeed.sources.graph.download import open_download
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from drivefeed.ports import Clock, Download, Ids
     from drivefeed.sources.graph.account import GraphAccount
+    from drivefeed.sources.graph.auth import Credential
 
 _DRIVE_FIELDS = ("id", "driveType", "name", "webUrl")
 # Since March 2025 personal drives leave shortcuts out of delta unless asked for them this way.
@@ -54,6 +56,7 @@ class GraphSource:
         clock: Clock,
         ids: Ids,
         gate: Callable[[GraphAccount], Gate] | None = None,
+        credential: Callable[[GraphAccount], Credential] | None = None,
         allowance: int | None = None,
         ru_share: float = 0.8,
     ) -> None:
@@ -65,6 +68,7 @@ class GraphSource:
             ids: request ids and jitter.
             gate: makes the gate for an account; by default one in this process for each app in
                 a tenant.
+            credential: makes the sign-in of an account; by default the app's own.
             allowance: resource units a minute that Microsoft grants, for those gates.
             ru_share: the part of it they spend.
         """
@@ -72,6 +76,7 @@ class GraphSource:
         self._clock = clock
         self._ids = ids
         self._gates: dict[tuple[str, str], Gate] = {}
+        self._credential = credential or (lambda account: AppCredential(account, clock))
         self._make_gate = gate or (
             lambda _: (
                 LocalGate(clock, ids, share=ru_share)
@@ -191,7 +196,11 @@ class GraphSource:
                     self._retired.append(client)
                 gate = self._gates.setdefault(account.app, self._make_gate(account))
                 client = await GraphClient.open(
-                    account, gate=gate, clock=self._clock, ids=self._ids
+                    account,
+                    credential=self._credential(account),
+                    gate=gate,
+                    clock=self._clock,
+                    ids=self._ids,
                 )
                 self._clients[drive.account_id] = client
             return client
