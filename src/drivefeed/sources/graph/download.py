@@ -205,7 +205,7 @@ class GraphDownload:
             raise Again(broken(error, Scene.HOST)) from None
         self._stack.push_async_callback(response.aclose)
         if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise Changed()
+            raise Changed
         if response.status_code >= httpx.codes.BAD_REQUEST:
             refusal = await client.refusal(response)
             ours = await client.throttled(refusal, Scene.HOST)
@@ -236,10 +236,10 @@ class GraphDownload:
             same_etag = etag == self.etag or (etag is None and start is not None)
             same_size = total == self.size or total is None or self.size is None
             if not (same_etag and same_size):
-                raise Changed()
+                raise Changed
             if start is None and self._received and self.etag is None:
                 # A whole file again, and nothing to show that it is the same one.
-                raise Changed()
+                raise Changed
             if start is not None and start != self._received:
                 raise Again(Transient("The download host sent another part than was asked for."))
         self._skip = self._received if start is None else 0

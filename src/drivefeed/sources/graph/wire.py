@@ -147,7 +147,8 @@ def read_item(raw: bytes | msgspec.Raw) -> tuple[WireItem, bool]:
 def _salvage(raw: bytes) -> tuple[WireItem, bool]:
     """Take what can be read of an item with wrong types, broken UTF-8 or lone surrogates."""
     try:
-        found = json.loads(raw.decode("utf-8", "replace"))
+        # As floats, because Python refuses to read integers of more than 4,300 digits.
+        found = json.loads(raw.decode("utf-8", "replace"), parse_int=float)
     except (ValueError, RecursionError):
         found = None
     item = WireItem()
