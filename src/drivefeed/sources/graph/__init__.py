@@ -6,7 +6,7 @@ when the first request of an account is made.
 
 from drivefeed.sources.graph.account import GraphAccount
 from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
-from drivefeed.sources.graph.quickxor import QuickXor
+from drivefeed.domain.quickxor import QuickXor
 from drivefeed.sources.graph.source import GraphSource, normalise_drive_id
 
 __all__ = [
