@@ -6,7 +6,7 @@ It binds the loopback address only; it is for tests and demos.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from graphsim.addressing import parse_address
 from graphsim.downloads import Downloads, is_download
@@ -12,14 +13,14 @@ from graphsim.exchange import DroppedError, Exchange, Receive, Scope, Send
 from graphsim.faults import Faults
 from graphsim.graph import Caller, Graph
 from graphsim.requestlog import RequestLog
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.seals import Seals
-    from graphsim.grants import Directory
-    from graphsim.drives import Drive
-    from graphsim.clock import Clock
     from collections.abc import Sequence
+
+    from graphsim.clock import Clock
+    from graphsim.drives import Drive
+    from graphsim.grants import Directory
+    from graphsim.seals import Seals
 
 Connections = dict[tuple[str, int], asyncio.Transport]
 """Open connections by the client's address, so that faults can cut them."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import stat
 import time
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,12 +23,12 @@ from graphsim.matching import Matcher, Placed, Plan, Unsettled
 from graphsim.scanning import FolderGoneError, Found, Scan, scan
 from graphsim.shelf import Shelf
 from graphsim.tree import Tree
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.seals import Seals
-    from graphsim.clock import Clock
     from pathlib import Path
+
+    from graphsim.clock import Clock
+    from graphsim.seals import Seals
 
 _PAUSE = 0.1
 _LATEST = 253_402_300_799.0

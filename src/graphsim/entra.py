@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from graphsim.clock import Clock, iso
@@ -13,8 +13,9 @@ from graphsim.grants import Directory, Grants, basic_credentials
 from graphsim.seals import BadSealError, Seals
 
 if TYPE_CHECKING:
-    from graphsim.exchange import Exchange
     from collections.abc import Callable, Coroutine
+
+    from graphsim.exchange import Exchange
 
 _PATH = re.compile(
     r"^/(?P<tenant>[^/]+)/(?:(?P<oauth>oauth2/(?:v2\.0/)?(?P<end>token|devicecode|authorize|deviceauth))"

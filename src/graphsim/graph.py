@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from graphsim.addressing import Address, parse_options
@@ -13,9 +13,10 @@ from graphsim.rounds import Wish, is_resync
 from graphsim.seals import BadSealError, Seals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from graphsim.drives import Drive
     from graphsim.exchange import Exchange
-    from collections.abc import Callable, Sequence
 
 _LARGEST_PAGE = 1000
 

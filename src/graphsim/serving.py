@@ -9,7 +9,7 @@ import socket
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import uvicorn
@@ -27,9 +27,10 @@ from graphsim.rendering import site_id
 from graphsim.seals import Seals
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
-    from collections.abc import AsyncIterator, Iterator
 
 
 class DriveFacts(msgspec.Struct):
