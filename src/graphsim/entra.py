@@ -80,11 +80,12 @@ class Entra:
         }
         op = (match.group("end") or "openid").lower()
         exchange.understood(op)
+        fault = exchange.fault("status")
+        if fault and fault.aadsts is None:
+            raise exchange.refusal(fault)
         try:
-            if fault := exchange.fault("status"):
-                if fault.aadsts is None:
-                    raise exchange.refusal(fault)
-                raise EntraError(fault.aadsts)
+            if fault:
+                raise EntraError(fault.aadsts or 0)  # noqa: TRY301 - one way out for all refusals
             if op == "openid":
                 await self._document(exchange, match, tenant)
             else:

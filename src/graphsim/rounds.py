@@ -78,6 +78,7 @@ class Rounds:
         self,
         tree: Tree,
         seals: Seals,
+        *,
         drive: str,
         profile: Profile,
         epoch: Callable[[], int],
