@@ -11,6 +11,7 @@ import asyncio
 import logging
 import stat
 import time
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,12 +23,12 @@ from graphsim.matching import Matcher, Placed, Plan, Unsettled
 from graphsim.scanning import FolderGoneError, Found, Scan, scan
 from graphsim.shelf import Shelf
 from graphsim.tree import Tree
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.seals import Seals
-    from graphsim.clock import Clock
     from pathlib import Path
+
+    from graphsim.clock import Clock
+    from graphsim.seals import Seals
 
 _PAUSE = 0.1
 _LATEST = 253_402_300_799.0
@@ -59,7 +60,7 @@ class DirectoryDrive(Drive):
         self._shelf = Shelf(state, self.folder, profile)
         identifier = drive_id(profile, f"folder:{self._shelf.seed()}")
         tree = Tree(profile, identifier, clock, self._shelf.items())
-        super().__init__(self.folder.name, profile, identifier, seals, clock, tree)
+        super().__init__(self.folder.name, profile, identifier, seals=seals, clock=clock, tree=tree)
         self._looking = asyncio.Lock()
         self._looked_at = float("-inf")
         self._took = 0.0
@@ -82,7 +83,6 @@ class DirectoryDrive(Drive):
             pause = max(_PAUSE, 2 * self._took)
             if not at_once and time.monotonic() - self._looked_at < pause:
                 return
-            began = time.monotonic()
             try:
                 look, plan = await asyncio.to_thread(self._look)
             except FolderGoneError as error:
@@ -92,7 +92,6 @@ class DirectoryDrive(Drive):
                 await asyncio.to_thread(self._shelf.save, changed)
             self.looks += 1
             self._looked_at = time.monotonic()
-            self._took = self._looked_at - began
 
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's bytes; the folder is looked at again if it is not as remembered.
@@ -124,7 +123,9 @@ class DirectoryDrive(Drive):
         raise not_found()
 
     def _look(self) -> tuple[Scan, Plan]:
+        began = time.monotonic()
         look = scan(str(self.folder))
+        self._took = time.monotonic() - began
         same = self.quirks.restore == "same"
         return look, Matcher(self.tree, look, self._hash, restore_same=same).plan()
 
