@@ -120,7 +120,9 @@ async def test_an_item_by_every_address(sim: GraphSim, client: httpx.AsyncClient
         if url.startswith("/"):
             answer = await client.get(f"{sim.endpoints.login_http_url}{url}")
         assert answer.json().get("id") == file.id, url
-    assert (await client.get(f"{client.base_url}root:/nowhere")).json()["error"]["code"] == "itemNotFound"
+    assert (await client.get(f"{client.base_url}root:/nowhere")).json()["error"][
+        "code"
+    ] == "itemNotFound"
 
 
 async def test_me_needs_a_person(sim: GraphSim, client: httpx.AsyncClient) -> None:
