@@ -3,7 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import ssl
-from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -14,6 +14,9 @@ from azure.identity.aio import ClientSecretCredential
 
 from graphsim.clock import ManualClock
 from graphsim.serving import GraphSim, serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 SCOPE = "https://graph.microsoft.com/.default"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

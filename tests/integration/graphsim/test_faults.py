@@ -1,12 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from graphsim.items import Item
 from graphsim.serving import GraphSim, serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from graphsim.items import Item
 
 CONTENT = b"0123456789" * 1000
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +12,9 @@ from graphsim.clock import ManualClock
 from graphsim.items import Profile
 from graphsim.quickxor import quickxor
 from graphsim.serving import GraphSim, serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
+import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,6 +55,12 @@ def _open(folder: Path, state: Path) -> DirectoryDrive:
 async def _items(drive: DirectoryDrive) -> dict[str, Item]:
     await drive.refresh(at_once=True)
     return {"/".join(drive.tree.names(item)): item for item in drive.tree.walk() if item.parent_id}
+
+
+def _age(folder: Path) -> None:
+    """Make all files old, so that no look needs to read them twice."""
+    for path in folder.rglob("*.txt"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
 def _save_like_an_editor(path: Path, text: str) -> None:
@@ -137,8 +145,7 @@ async def test_renames_and_moves_keep_ids_and_read_nothing(folder: Path, serve: 
     (folder / "old" / "deep").mkdir(parents=True)
     (folder / "old" / "deep" / "x.txt").write_text("x")
     (folder / "y.txt").write_text("y")
-    for path in folder.rglob("*.txt"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))
+    _age(folder)
     drive = serve()
     before = await _items(drive)
     read = drive.files_read
@@ -252,7 +259,7 @@ async def test_ids_and_tokens_survive_a_restart(folder: Path, serve: Serve) -> N
 
 async def test_nothing_is_read_again_after_a_restart(folder: Path, serve: Serve) -> None:
     (folder / "a.txt").write_text("x")
-    os.utime(folder / "a.txt", (1_700_000_000, 1_700_000_000))
+    _age(folder)
     await _items(serve())
     drive = serve()
     await _items(drive)
@@ -286,19 +293,17 @@ async def test_odd_names(folder: Path, serve: Serve) -> None:
         body.close()
 
 
-async def test_what_is_no_file_is_left_out(folder: Path, serve: Serve, tmp_path: Path) -> None:
+async def test_what_is_no_file_is_left_out(
+    folder: Path, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "outside.txt").write_text("secret")
     (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
     (folder / "loop").symlink_to(folder)
     os.mkfifo(folder / "pipe")
     (Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff"))).write_text("x")
-    here = Path.cwd()
     server = socket.socket(socket.AF_UNIX)
-    os.chdir(folder)
-    try:
-        server.bind("socket")
-    finally:
-        os.chdir(here)
+    monkeypatch.chdir(folder)  # the path of a socket must be short
+    server.bind("socket")
     assert await _items(serve()) == {}
     server.close()
 
@@ -322,11 +327,11 @@ async def test_the_served_folder_vanishes_and_returns(folder: Path, serve: Serve
     drive = serve()
     before = await _items(drive)
     away = folder.with_name("away")
-    folder.rename(away)
+    shutil.move(folder, away)
     with pytest.raises(GraphError) as refused:
         await drive.refresh(at_once=True)
     assert refused.value.status == 503
-    away.rename(folder)
+    shutil.move(away, folder)
     assert await _items(drive) == before
 
 
@@ -427,3 +432,46 @@ def _operate(folder: Path, what: str, which: int, where: int) -> None:
         one.unlink()
     elif what == "t" and one.is_dir():
         shutil.rmtree(one)
+
+
+async def test_a_full_disk_loses_no_id(
+    folder: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = serve()
+    await _items(drive)
+    (folder / "a.txt").write_text("x")
+
+    def full(_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drive._shelf, "save", full)
+        with pytest.raises(GraphError) as refused:
+            await drive.refresh(at_once=True)
+    assert refused.value.status == 503
+    before = await _items(drive)
+    assert {path: item.id for path, item in (await _items(serve())).items()} == {
+        path: item.id for path, item in before.items()
+    }
+
+
+async def test_looks_are_not_taken_for_each_request(folder: Path, serve: Serve) -> None:
+    (folder / "a.txt").write_text("x")
+    drive = serve()
+    await asyncio.gather(*(drive.refresh() for _ in range(50)))
+    assert drive.looks == 1
+
+
+async def test_a_folder_swapped_with_another(folder: Path, serve: Serve) -> None:
+    for name in "ab":
+        (folder / name).mkdir()
+        (folder / name / f"in {name}.txt").write_text(name)
+    drive = serve()
+    before = await _items(drive)
+    (folder / "a").rename(folder / "c")
+    (folder / "b").rename(folder / "a")
+    (folder / "c").rename(folder / "b")
+    after = await _items(drive)
+    assert after["a"].id == before["b"].id
+    assert after["a/in b.txt"].id == before["b/in b.txt"].id
+    assert after["b/in a.txt"].id == before["a/in a.txt"].id
