@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, select
+from sqlalchemy import select
 
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.progress import FILES, STANDING, WHY
@@ -73,11 +73,11 @@ async def list_files(
     """
     where = []
     if standing is not None:
-        where.append(STANDING == standing)
+        where.append(STANDING.is_not_distinct_from(standing))
     if state is not None:
         where.append(imports.c.state == state)
     if reason is not None:
-        where.append(WHY == reason)
+        where.append(WHY.is_not_distinct_from(reason))
     statement = (
         select(
             coverage.c.connection_id,
@@ -95,7 +95,7 @@ async def list_files(
             imports.c.detail,
         )
         .select_from(FILES)
-        .where(and_(True, *where))  # noqa: FBT003 - the neutral element of a conjunction
+        .where(*where)
         .limit(limit)
     )
     async with catalog.read() as connection:

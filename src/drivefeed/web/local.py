@@ -9,9 +9,9 @@ import asyncio
 import json
 import os
 import tempfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
 from fastapi import FastAPI, Query, Response
@@ -97,7 +97,7 @@ class LocalApi:
 
         @app.get("/v1/search")
         async def search(
-            q: str, limit: int = Query(10, ge=1, le=100), org: str | None = None
+            q: str, limit: Annotated[int, Query(ge=1, le=100)] = 10, org: str | None = None
         ) -> list[dict[str, Any]]:
             found = await find(parts.catalog, parts.searcher, q, org_name=org, limit=limit)
             return [hit.as_dict() for hit in found]
@@ -116,9 +116,6 @@ class LocalApi:
 class _Server(uvicorn.Server):
     """Leaves signals to the daemon, which ends everything in order."""
 
-    def install_signal_handlers(self) -> None:
-        """Install none."""
-
     def capture_signals(self) -> Any:
         """Capture none."""
-        return suppress()
+        return nullcontext()
