@@ -136,7 +136,7 @@ def set_up_python(kind):
     stamps = {name: VENV / ("drivefeed-%s.stamp" % name) for name in ("demo", "dev")}
     # A moved checkout has scripts that point to the old place: its path is part of the stamp.
     wanted = {
-        name: fingerprint(VENV, project, ROOT / "requirements" / (name + ".lock"))
+        name: fingerprint(str(VENV), project, ROOT / "requirements" / (name + ".lock"))
         for name in stamps
     }
     enough = ("demo", "dev") if kind == "demo" else ("dev",)  # dev.lock holds all of demo.lock
@@ -182,7 +182,7 @@ def set_up_board():
         CannotSetUp: Node is missing or too old, or npm failed.
     """
     stamp = BOARD / "node_modules" / ".drivefeed.stamp"
-    wanted = fingerprint(BOARD, BOARD / "package.json", BOARD / "package-lock.json")
+    wanted = fingerprint(str(BOARD), BOARD / "package.json", BOARD / "package-lock.json")
     if is_current(stamp, wanted):
         return
     check_node()
