@@ -87,12 +87,18 @@ def account_of(sim: GraphSim, **changes: str) -> GraphAccount:
     return GraphAccount(**(settings | changes))
 
 
-def source_of(account: GraphAccount, clock: RealClock | HurriedClock | None = None) -> GraphSource:
+def source_of(
+    account: GraphAccount,
+    clock: RealClock | HurriedClock | None = None,
+    *,
+    read_timeout: float = 30.0,
+) -> GraphSource:
     return GraphSource(
         {account.account_id: account},
         clock=clock or HurriedClock(),
         ids=PlainIds(),
         allowance=1_000_000,
+        read_timeout=read_timeout,
     )
 
 
