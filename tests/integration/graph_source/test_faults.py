@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from drivefeed.domain.errors import (
     CursorExpired,
     NeedsAttention,
+    NotFound,
     Part,
     PartDown,
     Throttled,
@@ -18,11 +20,13 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
+from drivefeed.sources.graph import GraphSource
 from graphsim.bodies import SyntheticBody
 from graphsim.clock import ManualClock
 from graphsim.serving import GraphSim, serve
 from integration.graph_source.kit import (
     HurriedClock,
+    PlainIds,
     RealClock,
     account_of,
     content,
@@ -32,8 +36,6 @@ from integration.graph_source.kit import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from drivefeed.sources.graph import GraphSource
 
 
 @pytest.fixture
@@ -91,7 +93,11 @@ async def test_a_failure_in_the_middle_goes_on_from_the_same_link(
 @pytest.mark.parametrize("location", [True, False])
 @pytest.mark.parametrize("inner", ["resyncChangesApplyDifferences", None])
 async def test_410_in_all_its_shapes(
-    sim: GraphSim, source: GraphSource, drive: DriveRef, inner: str | None, location: bool  # noqa: FBT001
+    sim: GraphSim,
+    source: GraphSource,
+    drive: DriveRef,
+    inner: str | None,
+    location: bool,  # noqa: FBT001
 ) -> None:
     _, link = await crawl(source, drive)
     sim.faults.add("gone", op="delta", location=location, inner=inner)
@@ -157,9 +163,6 @@ async def test_after_a_throttle_no_request_leaves_before_its_time(
 async def test_accounts_of_one_app_share_a_gate_and_others_do_not(
     sim: GraphSim, clock: HurriedClock
 ) -> None:
-    from drivefeed.sources.graph import GraphSource
-    from integration.graph_source.kit import PlainIds
-
     accounts = {
         "a": account_of(sim, account_id="a"),
         "b": account_of(sim, account_id="b"),
@@ -280,11 +283,9 @@ async def test_a_certificate_nobody_vouches_for_is_a_part_that_is_down(
         await async_source.delta(drive, None)
     finally:
         await async_source.aclose()
-    from dataclasses import replace
-
     stranger = source_of(replace(account, ca_file=None))
     try:
-        with pytest.raises(PartDown, match="(?i)certificate"):
+        with pytest.raises(PartDown, match=r"(?i)certificate"):
             await stranger.delta(drive, None)
     finally:
         await stranger.aclose()
@@ -328,9 +329,6 @@ async def test_plain_http_to_another_machine_gets_no_token(sim: GraphSim, drive:
 
 
 async def test_a_changed_secret_is_used_from_the_next_call(sim: GraphSim, drive: DriveRef) -> None:
-    from drivefeed.sources.graph import GraphSource
-    from integration.graph_source.kit import PlainIds
-
     accounts = {"sim": account_of(sim, client_secret="wrong")}
     source = GraphSource(accounts, clock=HurriedClock(), ids=PlainIds())
     try:
@@ -390,19 +388,15 @@ async def test_each_failure_of_the_host_gets_a_fresh_url(
     assert sim.log.count("content") == 4
 
 
-async def test_a_url_that_expires_in_the_middle_is_replaced(drive: DriveRef) -> None:
+async def test_a_url_that_expires_in_the_middle_is_replaced() -> None:
     virtual = ManualClock()
     async with serve(clock=virtual, url_lifetime=60) as sim:
         file = sim.memory.create_file("a", BODY)
         source = source_of(account_of(sim))
         try:
             sim.faults.add("truncate", op="download", after=1_000_000)
-            got = b""
-            async with source.download(DriveRef("sim", sim.memory.id), file.id) as download:
-                async for chunk in download.chunks():
-                    got += chunk
-                    virtual.advance(61)
-            assert got == BYTES
+            ref = DriveRef("sim", sim.memory.id)
+            assert await content(source, ref, file.id, lambda: virtual.advance(61)) == BYTES
         finally:
             await source.aclose()
 
@@ -410,7 +404,11 @@ async def test_a_url_that_expires_in_the_middle_is_replaced(drive: DriveRef) -> 
 @pytest.mark.parametrize("kind", ["inline", "ignore_range", "no_length", "expired_url"])
 @pytest.mark.parametrize("cut", [True, False])
 async def test_other_ways_to_send_a_file(
-    sim: GraphSim, source: GraphSource, drive: DriveRef, kind: str, cut: bool  # noqa: FBT001
+    sim: GraphSim,
+    source: GraphSource,
+    drive: DriveRef,
+    kind: str,
+    cut: bool,  # noqa: FBT001
 ) -> None:
     file = sim.memory.create_file("a", BODY)
     op = {"inline": "content", "ignore_range": "download", "no_length": "download"}.get(kind)
@@ -426,11 +424,13 @@ async def test_a_file_that_changes_in_the_middle_is_begun_again_by_the_caller(
 ) -> None:
     file = sim.memory.create_file("a", BODY)
     sim.faults.add("truncate", op="download", after=1_000_000)
+
+    def change() -> None:
+        if sim.memory.tree.items[file.id].ctag_version == 1:
+            sim.memory.replace(file.id, SyntheticBody(10, 3_000_000))
+
     with pytest.raises(Transient, match="changed while it was copied"):
-        async with source.download(drive, file.id) as download:
-            async for _ in download.chunks():
-                if not sim.memory.tree.items[file.id].ctag_version > 1:
-                    sim.memory.replace(file.id, SyntheticBody(10, 3_000_000))
+        await content(source, drive, file.id, change)
 
 
 async def test_bytes_unlike_the_listing_are_delivered_as_announced(
@@ -443,9 +443,7 @@ async def test_bytes_unlike_the_listing_are_delivered_as_announced(
         assert b"".join([chunk async for chunk in download.chunks()]) == b"bodymore"
 
 
-async def test_a_silent_host_is_left_and_the_stream_goes_on(
-    sim: GraphSim, drive: DriveRef
-) -> None:
+async def test_a_silent_host_is_left_and_the_stream_goes_on(sim: GraphSim, drive: DriveRef) -> None:
     file = sim.memory.create_file("a", BODY)
     source = source_of(account_of(sim), read_timeout=0.5)
     try:
@@ -459,15 +457,15 @@ async def test_a_silent_host_is_left_and_the_stream_goes_on(
 async def test_a_file_deleted_in_the_middle_is_gone(
     sim: GraphSim, source: GraphSource, drive: DriveRef
 ) -> None:
-    from drivefeed.domain.errors import NotFound
-
     file = sim.memory.create_file("a", BODY)
     sim.faults.add("truncate", op="download", after=1_000_000)
+
+    def remove() -> None:
+        if not sim.memory.tree.items[file.id].deleted:
+            sim.memory.delete(file.id)
+
     with pytest.raises(NotFound):
-        async with source.download(drive, file.id) as download:
-            async for _ in download.chunks():
-                if not sim.memory.tree.items[file.id].deleted:
-                    sim.memory.delete(file.id)
+        await content(source, drive, file.id, remove)
 
 
 async def test_many_downloads_at_once(sim: GraphSim, drive: DriveRef) -> None:

@@ -60,7 +60,6 @@ async def test_a_large_file_with_two_cuts_passes_through_in_bounded_memory() -> 
         )  # fmt: skip
         printed, _ = await reader.communicate()
         size, most, digest = printed.decode().split()
-        print(f"{SIZE} bytes: memory grew by {int(most) / 1e6:.1f} MB")
         assert int(size) == SIZE
         assert digest == await asyncio.to_thread(hash_body, body)
         assert sim.log.count("download", item=large.id) == 3

@@ -184,9 +184,7 @@ async def test_a_body_that_was_compressed_all_the_same_is_unpacked_and_resumed()
     async with scripted() as graph, reading(graph) as source:
         headers = {"Content-Encoding": "gzip", "ETag": '"1"', "Content-Length": str(len(packed))}
         answers = iter([packed[: len(packed) // 2], packed])
-        redirecting(
-            graph, f"{graph.other_url}/file", lambda _: (200, headers, next(answers))
-        )
+        redirecting(graph, f"{graph.other_url}/file", lambda _: (200, headers, next(answers)))
         assert await content(source, DRIVE, "1") == plain
         assert all("range" not in asked.headers for asked in graph.asked_for("/file"))
 

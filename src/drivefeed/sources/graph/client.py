@@ -234,6 +234,8 @@ class GraphClient:
             await self.gate.enter(cost, lane, patience=patience)
             generation = self._credential.generation
             request_information = build()
+            # Expands the URL template once, where the SDK would for each look at it.
+            request_information.url = request_information.url
             for name, value in (headers or {}).items():
                 request_information.headers.add(name, value)
             request_information.headers.add("client-request-id", self.ids.new())
