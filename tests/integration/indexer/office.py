@@ -13,12 +13,8 @@ W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
-_WORD_MAIN = (
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-)
-_SLIDES_MAIN = (
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
-)
+_WORD_MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+_SLIDES_MAIN = "application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
 
 
 def relationships(rows: Mapping[str, tuple[str, str]]) -> str:
