@@ -63,8 +63,8 @@ DOCX_CASES = {
     ),
     "a field's result, without its code": (
         (
-            '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>AUTHOR</w:instrText>'
-            f'</w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>{run("the result")}'
+            '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>AUTHOR'
+            f'</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>{run("the result")}'
             '<w:r><w:fldChar w:fldCharType="end"/></w:r></w:p>'
         ),
         "the result",
@@ -87,8 +87,8 @@ DOCX_CASES = {
     ),
     "a link, a tab, a break and a hyphen": (
         (
-            f"<w:p><w:hyperlink r:id='r9'>{run('link')}</w:hyperlink><w:r><w:tab/><w:t>tab</w:t><w:br/>"
-            "<w:t>non</w:t><w:noBreakHyphen/><w:t>breaking</w:t></w:r></w:p>"
+            f"<w:p><w:hyperlink r:id='r9'>{run('link')}</w:hyperlink><w:r><w:tab/><w:t>tab</w:t>"
+            "<w:br/><w:t>non</w:t><w:noBreakHyphen/><w:t>breaking</w:t></w:r></w:p>"
         ),
         "link\ttab\nnon-breaking",
     ),
@@ -270,6 +270,22 @@ async def test_a_pdf_of_300_pages_keeps_every_page_and_its_number(
     assert {page.number: page.text for page in extraction.pages} == {
         n + 1: f"sentence of page {n}" for n in range(300) if n % 50
     }
+
+
+async def test_one_very_long_sheet_arrives_whole(pool: ExtractionPool, tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    rows = [f"row {n} " + "of a sheet that is longer than one message " * 20 for n in range(4_000)]
+    with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
+        book.add_worksheet("First").write(0, 0, "before")
+        sheet = book.add_worksheet("Long")
+        for number, row in enumerate(rows):
+            sheet.write(number, 0, row)
+        book.add_worksheet("Last").write(0, 0, "after")
+    extraction = await pool.extract(path, name="a.xlsx")
+    before, long, after = extraction.pages
+    assert (before.text, after.text) == ("before", "after")
+    assert (long.number, long.label) == (2, "Long")
+    assert long.text.split("\n") == [row.strip() for row in rows]
 
 
 async def test_html_reads_what_is_seen(pool: ExtractionPool, tmp_path: Path) -> None:

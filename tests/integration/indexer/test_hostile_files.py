@@ -221,11 +221,24 @@ async def test_tables_nested_a_thousand_deep_are_read(pool: ExtractionPool, tmp_
 
 
 async def test_a_pdf_behind_a_password_is_encrypted(pool: ExtractionPool, tmp_path: Path) -> None:
-    locked = (
-        "/Encrypt << /Filter /Standard /V 1 /R 2 /P -4"
-        f" /O <{'11' * 32}> /U <{'22' * 32}> >> /ID [<00> <00>]"
-    )
-    path = write_pdf(tmp_path / "a.pdf", ["words"], extra=locked)
+    path = write_pdf(tmp_path / "a.pdf", ["words"], password="a secret")
+    assert await rejected(pool, path) is Reason.ENCRYPTED
+
+
+async def test_a_pdf_with_an_empty_password_is_open(pool: ExtractionPool, tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "a.pdf", ["words that may not be printed"], password="")
+    extraction = await pool.extract(path, name="a.pdf")
+    assert extraction.pages[0].text == "words that may not be printed"
+
+
+async def test_an_xls_behind_a_password_is_encrypted(
+    pool: ExtractionPool, tmp_path: Path, corpus: Path
+) -> None:
+    raw = bytearray((corpus / "test-columnar.xls").read_bytes())
+    begin = raw.index(b"\x09\x08\x10\x00")  # the BOF record of the workbook
+    raw[begin + 20 : begin + 22] = b"\x2f\x00"  # makes a FILEPASS record of the one behind it
+    path = tmp_path / "a.xls"
+    path.write_bytes(raw)
     assert await rejected(pool, path) is Reason.ENCRYPTED
 
 
