@@ -82,7 +82,7 @@ class Shard:
         written = []
         for point_id, vector, payload in points:
             sparse = edge.SparseVector(*self._bm25.document(payload["text"]))
-            vectors = {DENSE: vector, SPARSE: sparse}
+            vectors: dict[str, Any] = {DENSE: vector, SPARSE: sparse}
             written.append(edge.Point(point_id, vectors, _stored(payload)))
         self._shard.update(edge.UpdateOperation.upsert_points(written))
 
