@@ -105,7 +105,8 @@ class Shard:
                 ]
             )
         )
-        best = fuse([[(str(hit.id), hit.score) for hit in hits] for hits in rankings], limit)
+        dense, sparse = ([(str(h.id), h.score) for h in hits] for hits in (*rankings, [])[:2])
+        best = fuse(dense, sparse, limit)
         records = self._shard.retrieve(
             [point_id for point_id, _ in best], with_payload=True, with_vector=False
         )
