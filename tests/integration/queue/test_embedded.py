@@ -173,9 +173,9 @@ async def test_it_dies_with_a_killed_parent_and_the_folder_can_be_used_at_once(
         c.set("kept", "yes")
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
+    await until(lambda: not is_running(server_pid))
     server = EmbeddedValkey(folder)
     assert await server.start() == url
-    assert not is_running(server_pid)
     with client(str(url)) as c:
         assert c.get("kept") == "yes"
     await server.stop()

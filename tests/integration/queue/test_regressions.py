@@ -203,7 +203,10 @@ async def test_what_reaches_redis_of_an_error_has_no_secrets_and_an_end(
     assert "hunter2" not in everything
     assert len(everything) < 10_000
     assert "tempauth=***" in kept["failedReason"]
-    assert "Traceback" in json.loads(kept["stacktrace"])[0]
+    (trace,) = json.loads(kept["stacktrace"])
+    assert "Traceback" in trace
+    assert trace.count("deep(n - 1)") > 5  # the job's own frames, and not all sixty
+    assert trace.count("deep(n - 1)") < 20
 
 
 async def test_what_is_in_redis_can_be_read_by_node(
@@ -217,6 +220,8 @@ async def test_what_is_in_redis_can_be_read_by_node(
         assert kept["delay"].isdigit()
         assert json.loads(kept["data"])["number"] == number
         assert json.loads(kept["opts"])["removeOnComplete"] == {"count": 5000, "age": 86400}
+        assert json.loads(kept["opts"])["removeOnFail"] == {"count": 10000, "age": 1209600}
+        assert json.loads(kept["opts"])["attempts"] == 3
 
 
 async def test_the_board_finds_each_worker_once(
