@@ -86,6 +86,24 @@ class BullmqQueue:
                 for start in range(0, len(group), _BULK):
                     await producer.addBulk(group[start : start + _BULK])
 
+    async def pending(self, stage: Stage, job_ids: Sequence[str]) -> set[str]:
+        """Return those of the ids whose jobs wait, are delayed or are being done."""
+        base = f"{self._prefix}:{stage.value}"
+        async with answering(self._url):
+            pipe = self._client.pipeline(transaction=False)
+            for job_id in job_ids:
+                pipe.exists(f"{base}:{job_id}")
+                pipe.zscore(f"{base}:completed", job_id)
+                pipe.zscore(f"{base}:failed", job_id)
+            answers = await pipe.execute()
+        return {
+            job_id
+            for job_id, there, completed, failed in zip(
+                job_ids, answers[::3], answers[1::3], answers[2::3], strict=True
+            )
+            if there and completed is None and failed is None
+        }
+
     async def counts(self, stage: Stage) -> dict[str, int]:
         """Return how many jobs are waiting, active, delayed, completed, failed and paused."""
         async with answering(self._url):

@@ -1,0 +1,1 @@
+"""The embedded ingestion backend: text out of files, chunks, vectors."""

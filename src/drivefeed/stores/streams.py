@@ -1,0 +1,53 @@
+"""Streams of bytes, cut and saved."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from drivefeed.stores.disk import PartialFile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from pathlib import Path
+
+    from drivefeed.stores.threads import Threads
+
+PIECE = 1 << 20
+"""Bytes that are read or written in one go: enough to make the hop to a thread cheap."""
+
+
+async def regroup(
+    chunks: AsyncIterator[bytes], size_of: Callable[[int], int]
+) -> AsyncGenerator[bytearray, None]:
+    """Cut a stream into parts: part ``n`` has ``size_of(n)`` bytes, the last one what is left.
+
+    An empty stream gives one empty part.
+    """
+    part, number = bytearray(), 0
+    async for chunk in chunks:
+        view = memoryview(chunk)
+        while view:
+            room = size_of(number) - len(part)
+            part += view[:room]
+            view = view[room:]
+            if len(part) == size_of(number):
+                yield part
+                part, number = bytearray(), number + 1
+    if part or not number:
+        yield part
+
+
+async def save(pieces: AsyncIterator[bytes], path: Path, threads: Threads) -> None:
+    """Write a stream to ``path``; a file of that name is replaced once the stream is complete.
+
+    Raises:
+        PartDown: the local disk is full or refuses us.
+    """
+    file = PartialFile(path.parent)
+    try:
+        async for piece in pieces:
+            await threads.run(file.write, piece)
+        await threads.run(file.replace, path)
+    finally:
+        await asyncio.shield(threads.run(file.discard))
