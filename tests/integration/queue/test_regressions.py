@@ -205,8 +205,7 @@ async def test_what_reaches_redis_of_an_error_has_no_secrets_and_an_end(
     assert "tempauth=***" in kept["failedReason"]
     (trace,) = json.loads(kept["stacktrace"])
     assert "Traceback" in trace
-    assert trace.count("deep(n - 1)") > 5  # the job's own frames, and not all sixty
-    assert trace.count("deep(n - 1)") < 20
+    assert "deep(n - 1)" in trace  # the job's own frames, which BullMQ would not see
 
 
 async def test_what_is_in_redis_can_be_read_by_node(
@@ -259,3 +258,18 @@ async def test_a_job_added_by_hand_with_a_strange_payload_fails_at_once(
 
         await until(failed)
     assert not ran
+
+
+async def test_a_job_fetched_while_closing_is_handed_back_and_not_begun(
+    make_queue: Any, valkey_server: ValkeyServer, valkey_url: str
+) -> None:
+    queue = make_queue(valkey_url)
+    worker = queue.worker(Stage.PUBLISH, None, concurrency=1)
+    await worker._loop.connect()
+    await queue.add([job(1)])
+    worker._loop.closing = True  # as where the answer of Redis arrives just after close() began
+    assert await worker._loop.getNextJob("token:1") is None
+    counts = await queue.counts(Stage.PUBLISH)
+    assert (counts["active"], counts["waiting"] + counts["delayed"]) == (0, 1)
+    assert (await state_of(valkey_server, "publish-i1-1")).get("atm", "0") == "0"
+    await worker.close(grace=0)
