@@ -139,8 +139,16 @@ class MultipartUpload:
         self._sent.extend([task.result() for task in done])
 
     async def _send(self, number: int, part: bytearray) -> CompletedPartTypeDef:
-        assert self._upload is not None, "begin() comes first"
         try:
-            return await self._threads.run(self._bucket.send, self._key, self._upload, number, part)
+            return await self._threads.run(self._deliver, number, part)
         finally:
             self._room.release()
+
+    def _deliver(self, number: int, part: bytearray) -> CompletedPartTypeDef:
+        assert self._upload is not None, "begin() comes first"
+        try:
+            return self._bucket.send(self._key, self._upload, number, part)
+        finally:
+            # botocore's request is in a reference cycle and would keep the bytes until the
+            # garbage collector comes by.
+            part.clear()

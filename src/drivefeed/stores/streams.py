@@ -24,16 +24,22 @@ async def regroup(
 
     An empty stream gives one empty part.
     """
-    part, number = bytearray(), 0
+    part, filled, number = bytearray(), 0, 0
     async for chunk in chunks:
         view = memoryview(chunk)
         while view:
-            room = size_of(number) - len(part)
-            part += view[:room]
-            view = view[room:]
-            if len(part) == size_of(number):
+            size = size_of(number)
+            piece = view[: size - filled]
+            part[filled : filled + len(piece)] = piece
+            filled += len(piece)
+            view = view[len(piece) :]
+            if filled == size:
                 yield part
-                part, number = bytearray(), number + 1
+                number += 1
+                # Whole from the start, since growing moves and rounds up. Only the first part is
+                # grown: most streams end within it.
+                part, filled = bytearray(size_of(number)), 0
+    del part[filled:]
     if part or not number:
         yield part
 
