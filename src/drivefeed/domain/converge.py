@@ -136,6 +136,13 @@ def next_due(document: Document, one: Import, *, now: int) -> Due | None:
     return Due("withdraw", document.erase_at if document.erase_at is not None else now)
 
 
+def relieved(one: Import) -> Import:
+    """Return the import with nothing that keeps it waiting; one that has ended stays as it is."""
+    if one.state in ENDED or (one.attention is None and one.hold is None):
+        return one
+    return replace(one, attention=None, hold=None, revision=one.revision + 1)
+
+
 def waits(one: Import) -> bool:
     """Tell whether an import waits for a person, or for something that wakes it by itself."""
     if one.hold in {Reason.QUOTA, Reason.PAUSED}:
