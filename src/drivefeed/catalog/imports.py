@@ -99,6 +99,10 @@ async def advance(
         if new is None:
             new = replace(old, revision=old.revision + 1)
         new = replace(new, **_only_facts(facts))
+        if new.state is State.SETTLED and new.misplaced:
+            # The place it was submitted with is not the present one.
+            new = replace(new, misplaced=False)
+            document = replace(document, misplaced=True)
         known[import_id] = new
         await save_import(connection, new)
         await record_event(connection, new, event, now=now, reason=reason, detail=detail)

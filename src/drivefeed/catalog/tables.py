@@ -199,6 +199,8 @@ imports = Table(
     Column("backend_job", String(200)),
     _at("deadline_at"),
     Column("poll_count", Integer, nullable=False, server_default="0"),
+    # The file was renamed or moved after it may have been submitted.
+    _flag("misplaced"),
     Column("listed_size", BigInteger),
     Column("quick_xor", String(40)),
     Column("size", BigInteger),

@@ -238,6 +238,7 @@ def upgrade() -> None:
         sa.Column("backend_job", sa.String(200)),
         sa.Column("deadline_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("misplaced", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("listed_size", sa.BigInteger()),
         sa.Column("quick_xor", sa.String(40)),
         sa.Column("size", sa.BigInteger()),
