@@ -7,7 +7,7 @@ import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from rich.console import Console
@@ -28,6 +28,8 @@ EXIT_TROUBLE = 3
 """Something stands in the way; the sentence on standard error says what."""
 EXIT_NOT_CLEAN = 1
 """The answer is no: drift, nothing found, failures."""
+
+T = TypeVar("T")
 
 console = Console()
 errors = Console(stderr=True)
@@ -74,7 +76,7 @@ def existing_settings() -> Settings:
     return settings
 
 
-def run[T](work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work to its end."""
     return asyncio.run(work)
 

@@ -27,6 +27,8 @@ from drivefeed.domain.reasons import Reason, explain
 from drivefeed.services.find import find
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from drivefeed.catalog.listing import ListedFile
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -201,45 +203,48 @@ def _tell(one: Passport) -> None:
     gone = " [red](deleted at the source)[/]" if one.item.deleted else ""
     console.print(f"[bold]{escape(one.path)}[/]{gone}")
     for decision in one.coverage:
-        if decision["admitted"]:
-            words = "admitted"
-        else:
-            code = str(decision["reason"])
-            words = f"skipped: {meaning_of(code)} {remedy_of(code)}"
-        if decision["leaving"]:
-            words += f"; is to leave ({decision['leaving']})"
-        console.print(f"  connection '{escape(str(decision['connection']))}': {words}")
+        console.print(f"  connection '{escape(str(decision['connection']))}': {_said(decision)}")
     live = (one.document or {}).get("live_import_id")
     for number, version in enumerate(one.versions, start=1):
         mark = "[green]searchable[/]" if version["id"] == live else version["state"]
         console.print(
             f"  version {number} [dim]{version['version_key']}[/] round {version['round']}: {mark}"
         )
-        for code in dict.fromkeys((version["reason"], version["attention"], version["hold"])):
-            if code:
-                console.print(f"    {meaning_of(code)} [dim]{remedy_of(code)}[/]")
-        if version["detail"]:
-            console.print(f"    [dim]{escape(version['detail'])}[/]")
-        if version["sha256"]:
-            console.print(
-                f"    object {version['object_key']} ({version['size']} bytes, "
-                f"sha256 {version['sha256'][:16]}…, {version['integrity']})"
-            )
-        if version["charged"]:
-            console.print(
-                f"    charged {version['charged']['pages']} pages at "
-                f"{_when(version['charged']['at'])}"
-            )
-        for event in version["events"]:
-            reason = f" ({event['reason']})" if event["reason"] else ""
-            console.print(
-                f"    [dim]{_when(event['at'])}[/] round {event['round']} {event['event']}"
-                f"{reason} [dim]{escape(event['detail'])}[/]"
-            )
-        if version["due"]:
-            console.print(
-                f"    next: {version['due']['stage']} at {_when(version['due']['due_at'])}"
-            )
+        for line in _version_lines(version):
+            console.print(f"    {line}")
+
+
+def _said(decision: dict[str, Any]) -> str:
+    code = str(decision["reason"])
+    words = "admitted"
+    if not decision["admitted"]:
+        words = f"skipped: {meaning_of(code)} {remedy_of(code)}"
+    leaving = decision["leaving"]
+    return f"{words}; is to leave ({leaving})" if leaving else words
+
+
+def _version_lines(version: dict[str, Any]) -> Iterator[str]:
+    for code in dict.fromkeys((version["reason"], version["attention"], version["hold"])):
+        if code:
+            yield f"{meaning_of(code)} [dim]{remedy_of(code)}[/]"
+    if version["detail"]:
+        yield f"[dim]{escape(version['detail'])}[/]"
+    if version["sha256"]:
+        yield (
+            f"object {version['object_key']} ({version['size']} bytes, "
+            f"sha256 {version['sha256'][:16]}…, {version['integrity']})"
+        )
+    if version["charged"]:
+        paid = version["charged"]
+        yield f"charged {paid['pages']} pages at {_when(paid['at'])}"
+    for event in version["events"]:
+        reason = f" ({event['reason']})" if event["reason"] else ""
+        yield (
+            f"[dim]{_when(event['at'])}[/] round {event['round']} {event['event']}{reason} "
+            f"[dim]{escape(event['detail'])}[/]"
+        )
+    if version["due"]:
+        yield f"next: {version['due']['stage']} at {_when(version['due']['due_at'])}"
 
 
 def search(
