@@ -1,0 +1,143 @@
+"""What a page of changes and a finished round mean for the shadow tree. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.identity import Fingerprint, changed, version_key
+from drivefeed.domain.remote import ItemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from drivefeed.domain.remote import RemoteItem
+
+
+@dataclass(frozen=True, slots=True)
+class TreeItem:
+    """One item of a drive's shadow tree.
+
+    Attributes:
+        generation: the full enumeration in which it was last seen.
+        dirty: a decision about it, or about what lies below it, is still to be made.
+    """
+
+    item_id: str
+    parent_id: str | None = None
+    name: str = ""
+    kind: ItemKind = ItemKind.UNKNOWN
+    size: int | None = None
+    media_type: str | None = None
+    etag: str | None = None
+    quick_xor: str | None = None
+    created_at: int | None = None
+    modified_at: int | None = None
+    web_url: str | None = None
+    malware: bool = False
+    deleted: bool = False
+    generation: int = 0
+    version_key: str = ""
+    dirty: bool = False
+
+    @property
+    def is_container(self) -> bool:
+        """Whether other items may lie below it."""
+        return self.kind in {ItemKind.ROOT, ItemKind.FOLDER, ItemKind.PACKAGE}
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlan:
+    """What one page writes: the rows to upsert, each id once."""
+
+    rows: tuple[TreeItem, ...] = ()
+    fresh: frozenset[str] = field(default_factory=frozenset)
+    """Ids of items whose row is new or changed in a way that calls for a decision."""
+
+
+def plan_page(
+    items: Iterable[RemoteItem], known: Mapping[str, TreeItem], *, generation: int
+) -> PagePlan:
+    """Work out what a page writes. The last occurrence of an id wins, as Microsoft documents.
+
+    Args:
+        items: the page, in the order in which it arrived.
+        known: the rows of the shadow tree for the page's ids, as far as there are any.
+        generation: the drive's current full enumeration; seen items are stamped with it.
+    """
+    rows: dict[str, TreeItem] = {}
+    for item in items:
+        old = rows.get(item.item_id) or known.get(item.item_id)
+        if item.deleted:
+            if old is not None and not old.deleted:
+                rows[item.item_id] = replace(old, deleted=True, dirty=True, generation=generation)
+            continue
+        rows[item.item_id] = _merge(old, item, generation)
+    return PagePlan(
+        rows=tuple(rows.values()),
+        fresh=frozenset(key for key, row in rows.items() if row.dirty),
+    )
+
+
+def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
+    new = TreeItem(
+        item_id=item.item_id,
+        parent_id=item.parent_id or (old.parent_id if old else None),
+        name=item.name or (old.name if old else ""),
+        kind=item.kind,
+        size=item.size,
+        media_type=item.media_type,
+        etag=item.etag,
+        quick_xor=item.quick_xor,
+        created_at=item.created_at,
+        modified_at=item.modified_at,
+        web_url=item.web_url or (old.web_url if old else None),
+        malware=item.malware,
+        generation=generation,
+    )
+    if old is None:
+        return replace(new, version_key=version_key(item), dirty=True)
+    same_content = not changed(Fingerprint(old.quick_xor, old.etag), Fingerprint.of(item))
+    if same_content:
+        new = replace(
+            new,
+            quick_xor=item.quick_xor or old.quick_xor,
+            version_key=old.version_key,
+            size=item.size if item.size is not None else old.size,
+        )
+    else:
+        new = replace(new, version_key=version_key(item))
+    return replace(new, dirty=old.dirty or _calls_for_decision(old, new))
+
+
+def _calls_for_decision(old: TreeItem, new: TreeItem) -> bool:
+    if old.deleted or _place(old) != _place(new):
+        return True
+    if new.is_container:
+        return False
+    return (old.version_key, old.size, old.malware, old.modified_at) != (
+        new.version_key,
+        new.size,
+        new.malware,
+        new.modified_at,
+    )
+
+
+def _place(row: TreeItem) -> tuple[str | None, str, ItemKind]:
+    return row.parent_id, row.name, row.kind
+
+
+def braked(*, removals: int, documents: int, count: int, percent: int, floor: int) -> bool:
+    """Tell whether so many removals at once must stop and ask.
+
+    Args:
+        removals: how many documents one settling would remove from a connection.
+        documents: how many the connection had before.
+        count: more removals than this always stop.
+        percent: more than this share stops as well, from ``floor`` removals on; without a floor,
+            deleting one file of a folder of three would stop and ask.
+        floor: the fewest removals that a share can stop.
+    """
+    if removals > count:
+        return True
+    return removals >= floor and removals * 100 > documents * percent

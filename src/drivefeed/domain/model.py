@@ -1,0 +1,129 @@
+"""The nouns of drivefeed as plain values. Times are milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.lifecycle import State
+
+if TYPE_CHECKING:
+    from drivefeed.domain.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Which round of which import is searchable for a document."""
+
+    import_id: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as the organization knows it.
+
+    Attributes:
+        wanted: the import that should be searchable, or None.
+        live: the round of the import that is searchable, or None.
+        seq: rises whenever ``wanted`` changes.
+        unwanted_reason: why nothing is wanted, while ``wanted`` is None.
+        erase_at: when content that is hidden may be erased, while ``wanted`` is None.
+        misplaced: the index still has an older name or older folders of it.
+    """
+
+    document_id: str
+    org_id: str
+    wanted: str | None = None
+    live: Live | None = None
+    seq: int = 0
+    unwanted_reason: Reason | None = None
+    erase_at: int | None = None
+    misplaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """The journey of one version of a document.
+
+    Attributes:
+        round: how often it was admitted; effects carry (import, round) in their names.
+        revision: rises with every change, for compare-and-swap.
+        shown: the live flag that the index has for this round; None while it has none.
+        attention: why it waits for a person.
+        hold: why it waits for a condition.
+        poll_count: polls since it was submitted, for the interval that backs off.
+    """
+
+    import_id: str
+    document_id: str
+    org_id: str
+    version_key: str
+    state: State = State.DISCOVERED
+    round: int = 1
+    revision: int = 1
+    reason: Reason | None = None
+    shown: bool | None = None
+    attention: Reason | None = None
+    hold: Reason | None = None
+    backend_job: str | None = None
+    deadline_at: int | None = None
+    poll_count: int = 0
+    size: int | None = None
+    sha256: str | None = None
+    integrity: str | None = None
+    pages: int | None = None
+    chunks: int | None = None
+
+    @property
+    def as_live(self) -> Live:
+        """This round, as a document's ``live`` would name it."""
+        return Live(self.import_id, self.round)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a connection wants of its folder. Globs are relative to the connected folder.
+
+    Attributes:
+        types: file name endings without the dot, lower-case; empty for all that the ingestion
+            backend reads.
+        max_bytes: larger files are skipped.
+        modified_since: files modified before are skipped.
+        grace_ms: how long removed content stays hidden before it is erased.
+        on_delete: ``mirror`` removes what the source removed, ``keep`` keeps it.
+        brake_count, brake_percent, brake_floor: a settling that removes more documents than
+            ``brake_count``, or than ``brake_percent`` of the connection and at least
+            ``brake_floor``, stops and asks.
+    """
+
+    subfolders: bool = True
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    max_bytes: int = 4 * 1024**3
+    modified_since: int | None = None
+    on_delete: str = "mirror"
+    grace_ms: int = 7 * 24 * 3600 * 1000
+    brake_count: int = 50
+    brake_percent: int = 20
+    brake_floor: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One folder of a drive that an organization wants in."""
+
+    connection_id: str
+    org_id: str
+    drive_id: str
+    root_item_id: str
+    name: str
+    policy: Policy = field(default_factory=Policy)
+    paused: bool = False
+    attention: Reason | None = None
+
+
+def with_state(import_: Import, state: State, **changes: object) -> Import:
+    """Return the import in another state, one revision later."""
+    return replace(import_, state=state, revision=import_.revision + 1, **changes)  # type: ignore[arg-type]

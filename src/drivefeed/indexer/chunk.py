@@ -1,0 +1,82 @@
+"""Pages cut into chunks that the embedding model takes whole.
+
+Sizes are counted with the model's own tokenizer, for limits in characters overrun badly on tables,
+code and languages other than English.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from drivefeed.indexer.model import Chunk, Chunking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tokenizers import Tokenizer
+
+    from drivefeed.indexer.model import Page
+
+MAX_TOKENS: Final = 254
+"""MiniLM was trained on 256; two of them mark the beginning and the end."""
+# A page is split in pieces of this many characters, so that a huge sheet is never split in full
+# when the limit of chunks is reached in its first part.
+_PIECE_CHARACTERS: Final = 200_000
+# The tokenizer turns any word over 100 characters into one unknown token, so by tokens alone a
+# megabyte of base64 would be a single chunk.
+_CHARACTERS_PER_TOKEN: Final = 8
+
+
+def chunk_pages(
+    pages: Iterable[Page],
+    *,
+    tokenizer: Tokenizer,
+    max_tokens: int = MAX_TOKENS,
+    overlap: int = 32,
+    max_chunks: int = 5_000,
+) -> Chunking:
+    """Cut pages into chunks at the largest boundaries that fit: paragraphs, sentences, words.
+
+    This is processor work (about 1 MB of text a second) that releases the GIL: run it in a thread.
+
+    Args:
+        pages: In order; a chunk never spans two of them.
+        tokenizer: The model's, with neither truncation nor padding.
+        max_tokens: Most tokens of a chunk, the model's own marks not counted.
+        overlap: Tokens that a chunk may repeat from the one before it on the same page.
+        max_chunks: Most chunks; the text behind them is left out.
+    """
+    from semantic_text_splitter import TextSplitter
+
+    splitter = TextSplitter.from_huggingface_tokenizer(tokenizer, max_tokens, overlap)
+    longest = max_tokens * _CHARACTERS_PER_TOKEN
+    chunks: list[Chunk] = []
+    for page in pages:
+        for start, text in _split(splitter, page.text, longest):
+            if len(chunks) == max_chunks:
+                return Chunking(tuple(chunks), truncated=True)
+            chunks.append(Chunk(len(chunks), page.number, text, start, start + len(text)))
+    return Chunking(tuple(chunks), truncated=False)
+
+
+def _split(splitter: Any, text: str, longest: int) -> Iterator[tuple[int, str]]:
+    for begin, piece in _pieces(text):
+        for offset, chunk in splitter.chunk_indices(piece):
+            if len(chunk) <= longest:
+                yield begin + offset, chunk
+                continue
+            for cut in range(0, len(chunk), longest):
+                for inner, part in splitter.chunk_indices(chunk[cut : cut + longest]):
+                    yield begin + offset + cut + inner, part
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + _PIECE_CHARACTERS)
+        if end < len(text):
+            end = max(text.rfind("\n", start, end), text.rfind(" ", start, end), start) + 1
+            if end == start + 1:
+                end = start + _PIECE_CHARACTERS
+        yield start, text[start:end]
+        start = end

