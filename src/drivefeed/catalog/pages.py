@@ -142,7 +142,7 @@ async def scan_some(catalog: Catalog, connection_id: str) -> bool:
         found = await items_after(connection, each.drive_id, row["admit_cursor"], limit=CHUNK)
         await decide(connection, drive, [each], found, now=now, lane=reminders.LANE_BACKFILL)
         done = len(found) < CHUNK
-        if done:
+        if done and drive.cursor is not None and not drive.enumerating:
             # Removals that the scan noted are counted and applied by a settling.
             await connection.execute(
                 update(drives).where(drives.c.id == each.drive_id).values(settling=True)

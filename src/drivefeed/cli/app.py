@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path  # noqa: TC003 - Typer reads the annotations
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,7 +44,7 @@ def everywhere(
 
 
 @app.command()
-def version(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:  # noqa: FBT002 - Typer's way
+def version(*, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     """Print the version."""
     if as_json:
         typer.echo(f'{{"version": "{__version__}"}}')

@@ -23,7 +23,8 @@ Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; a
 def retry(
     path: Annotated[str | None, typer.Argument(help="A file; all that failed without.")] = None,
     reason: Annotated[str | None, typer.Option(help="Only files with this reason.")] = None,
-    as_json: Json = False,  # noqa: FBT002 - Typer's way
+    *,
+    as_json: Json = False,
 ) -> None:
     """Try files again that failed or wait for a person."""
     paths = run(_retry(path, reason))
@@ -51,12 +52,12 @@ async def _retry(path: str | None, reason: str | None) -> list[str]:
     return [one.path for one in failed]
 
 
-def pause(which: Which = None, as_json: Json = False) -> None:  # noqa: FBT002 - Typer's way
+def pause(which: Which = None, *, as_json: Json = False) -> None:
     """Stop connections from taking anything new; what runs is finished."""
     _say(run(_pause(which, paused=True)), "Paused", as_json=as_json)
 
 
-def resume(which: Which = None, as_json: Json = False) -> None:  # noqa: FBT002 - Typer's way
+def resume(which: Which = None, *, as_json: Json = False) -> None:
     """Let connections flow again."""
     _say(run(_pause(which, paused=False)), "Resumed", as_json=as_json)
 
@@ -81,9 +82,10 @@ def _say(found: list[Connection], what: str, *, as_json: bool) -> None:
 
 def removals(
     which: Which = None,
-    approve: Annotated[bool, typer.Option("--approve", help="Remove them.")] = False,  # noqa: FBT002
-    discard: Annotated[bool, typer.Option("--discard", help="Keep them.")] = False,  # noqa: FBT002
-    as_json: Json = False,  # noqa: FBT002 - Typer's way
+    *,
+    approve: Annotated[bool, typer.Option("--approve", help="Remove them.")] = False,
+    discard: Annotated[bool, typer.Option("--discard", help="Keep them.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show removals that wait for a decision; approve or discard them."""
     if approve and discard:

@@ -35,6 +35,8 @@ _READY_SECONDS = 30.0
 _LOOK_SECONDS = 0.25
 _CALM_LOOKS = 3
 SLOW_SECONDS = 1.5
+_NO_LIMIT = 1_000_000
+"""Resource units a minute: graphsim grants as many as we ask for."""
 
 
 def demo(
@@ -42,14 +44,15 @@ def demo(
         Path | None,
         typer.Argument(help="The folder to serve as OneDrive; sample documents without one."),
     ] = None,
+    *,
     once: Annotated[
         bool, typer.Option("--once", help="End when every file has its outcome.")
-    ] = False,  # noqa: FBT002, E501
-    slow: Annotated[bool, typer.Option("--slow", help="Take time, so that one can watch.")] = False,  # noqa: FBT002, E501
+    ] = False,
+    slow: Annotated[bool, typer.Option("--slow", help="Take time, so that one can watch.")] = False,
     grace: Annotated[
         float, typer.Option(min=0, help="Seconds until removed content is erased.")
     ] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002, E501
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Serve a folder as OneDrive and make it searchable, before your eyes."""
     if importlib.util.find_spec("graphsim") is None:
@@ -132,6 +135,7 @@ def _settings(sim: dict[str, Any], served: Path, data: Path, *, grace: float) ->
     return Settings(
         data_dir=data,
         poll_seconds=1.0,
+        ru_per_minute=_NO_LIMIT,
         log_json=True,
         accounts=[
             AccountSettings(
@@ -164,7 +168,7 @@ async def graphsim(served: Path, data: Path) -> AsyncIterator[dict[str, Any]]:
         NeedsAttention: it did not start.
     """
     ready_file = data / "graphsim.json"
-    ready_file.unlink(missing_ok=True)
+    await asyncio.to_thread(ready_file.unlink, missing_ok=True)
     with (data / "graphsim.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -59,7 +59,7 @@ def remedy_of(code: str) -> str:
         return ""
 
 
-def status(as_json: Json = False) -> None:  # noqa: FBT002 - Typer's way
+def status(*, as_json: Json = False) -> None:
     """Show where the files of each connection stand."""
     found = run(_progress())
     if as_json:
@@ -144,7 +144,8 @@ def imports(
     state: Annotated[str | None, typer.Option(help="Only this state or standing.")] = None,
     reason: Annotated[str | None, typer.Option(help="Only this reason code.")] = None,
     limit: Annotated[int, typer.Option(min=1)] = 10_000,
-    as_json: Json = False,  # noqa: FBT002 - Typer's way
+    *,
+    as_json: Json = False,
 ) -> None:
     """List files with where they stand and why."""
     standing = state if state in set(Standing) else None
@@ -174,7 +175,7 @@ async def _imports(**where: Any) -> list[ListedFile]:
         return await list_files(parts.catalog, **where)
 
 
-def why(path: str, as_json: Json = False) -> None:  # noqa: FBT002 - Typer's way
+def why(path: str, *, as_json: Json = False) -> None:
     """Tell the whole story of a file: each version, each step, each reason."""
     found = run(_why(path))
     if as_json:
@@ -251,7 +252,8 @@ def search(
     query: str,
     limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
     org: Annotated[str | None, typer.Option(help="Whose documents.")] = None,
-    as_json: Json = False,  # noqa: FBT002 - Typer's way
+    *,
+    as_json: Json = False,
 ) -> None:
     """Find documents by words or by meaning."""
     found = run(_search(query, limit, org))

@@ -44,7 +44,7 @@ def stop_on_signals(daemon: Daemon) -> None:
         loop.add_signal_handler(number, daemon.stop)
 
 
-def queues(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:  # noqa: FBT002 - Typer's way
+def queues(*, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     """List the queues: what each does, its concurrency, attempts and retention."""
     table = queues_json(settings_for_commands().queue_prefix)
     if as_json:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def verify(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Compare source, catalog, store and index; exit code 1 if they do not agree."""
     certificate = run(_verify())

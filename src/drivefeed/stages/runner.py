@@ -141,17 +141,24 @@ class Runner:
             words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
             return Again(wait, hold=HOLDS[error.part], detail=str(error))
         except Exception as error:
-            ATTEMPTS_FAILED.labels(stage.stage).inc()
+            await self._failed(stage, claim, delivery, error)
             words.warning("attempt_failed", error=str(error), error_type=type(error).__name__)
-            if delivery.attempt >= delivery.attempts:
-                text = f"{type(error).__name__}: {error}"
-                await stage.commit(claim, Ask(Reason.ATTEMPTS_EXHAUSTED, text))
-            else:
-                await stage.attempt_failed(claim, str(error), delivery)
             raise
         for part in stage.parts:
             self._breakers.close(part)
         return outcome
+
+    async def _failed(
+        self, stage: StageRun, claim: Claim, delivery: Delivery, error: Exception
+    ) -> None:
+        """A fault of the file: the queue tries again, or a person is asked after the last."""
+        ATTEMPTS_FAILED.labels(stage.stage).inc()
+        if delivery.attempt < delivery.attempts:
+            await stage.attempt_failed(claim, str(error), delivery)
+            return
+        await stage.commit(
+            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {error}")
+        )
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()

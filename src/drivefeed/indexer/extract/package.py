@@ -256,7 +256,7 @@ class Properties:
                     raise
         return found
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - of Reader
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Begin an element."""
         self._text = ""
 
