@@ -104,7 +104,7 @@ async def _welcome_back(
         await save_import(connection, again)
 
 
-async def _moved(connection: AsyncConnection, one: Admission, was: bool) -> bool:
+async def _moved(connection: AsyncConnection, one: Admission, was: bool) -> bool:  # noqa: FBT001 - the flag's old value
     if was:
         return True
     row = await connection.execute(

@@ -116,7 +116,7 @@ async def _forgotten(
     return found
 
 
-def _verdict(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:
+def _verdict(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
     below = line.below(each.root_item_id)
     if one.deleted or not line.alive:
         return Verdict(each, one, admitted=False, reason=Reason.REMOVED_AT_SOURCE, gone=True)

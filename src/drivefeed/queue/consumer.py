@@ -135,7 +135,7 @@ class BullmqWorker:
             try:
                 await self._loop.connect()
                 break
-            except Exception as error:  # whatever keeps Redis away, we wait for it
+            except Exception as error:  # noqa: BLE001  # whatever keeps Redis away, we wait for it
                 self._emit("error", detail=reason_of(error))
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), _RETRY_START_S)
@@ -177,7 +177,7 @@ class BullmqWorker:
         # BullMQ calls this between two of its own steps: it must not wait and must not raise.
         try:
             fraction = self._fraction()
-        except Exception:  # a broken source of randomness must not wedge the job
+        except Exception:  # noqa: BLE001  # a broken source of randomness must not wedge the job
             fraction = 0.5
         return max(QUEUES[self._stage].backoff(attempts_made, fraction), 1)
 

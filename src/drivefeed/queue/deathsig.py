@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:  # it died before we asked
             sys.exit(1)
-    os.execv(program, arguments[1:])  # no shell is wanted
+    os.execv(program, arguments[1:])  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class EmbeddedValkey:
             return False
         try:
             await self._launch(port)
-        except Exception as error:  # a full disk may get room again: we go on
+        except Exception as error:  # noqa: BLE001  # a full disk may get room again: we go on
             self._on_event(f"The embedded queue server could not be started again: {error}")
             return False
         return True

@@ -89,7 +89,7 @@ class JobLoop(Worker):  # type: ignore[misc]  # bullmq has no types
             with contextlib.suppress(Exception):
                 listener(*args, **kwargs)
 
-    async def getNextJob(self, token: str) -> Any:  # BullMQ's name
+    async def getNextJob(self, token: str) -> Any:  # noqa: N802  # BullMQ's name
         """Take the next job; none while stopping."""
         job = await super().getNextJob(token)
         if job is not None and self.closing:
@@ -97,7 +97,7 @@ class JobLoop(Worker):  # type: ignore[misc]  # bullmq has no types
             return None
         return job
 
-    async def retryIfFailed(self, fn: Any, opts: Any = None) -> Any:  # BullMQ's name
+    async def retryIfFailed(self, fn: Any, opts: Any = None) -> Any:  # noqa: N802  # BullMQ's name
         """Fetch the next job; a cancellation from outside fetches none and ends no loop."""
         try:
             return await super().retryIfFailed(fn, opts)
@@ -107,7 +107,7 @@ class JobLoop(Worker):  # type: ignore[misc]  # bullmq has no types
             _uncancel()
             return None
 
-    async def processJob(self, job: Any, token: str) -> None:  # BullMQ's name
+    async def processJob(self, job: Any, token: str) -> None:  # noqa: N802  # BullMQ's name
         """Run one job. A cancellation outside of its own code leaves it to the stall check."""
         task = asyncio.current_task()
         assert task is not None  # coroutines run in tasks
@@ -132,7 +132,7 @@ class JobLoop(Worker):  # type: ignore[misc]  # bullmq has no types
             error: BaseException = JobCancelled("The job was cancelled while it ran.")
         except _BULLMQ_ERRORS:
             raise
-        except Exception as raised:  # the job's code may raise anything
+        except Exception as raised:  # noqa: BLE001  # the job's code may raise anything
             error = raised
         _keep_trace(job, trace_of(error))
         if isinstance(error, UnrecoverableError):

@@ -40,5 +40,5 @@ def write_sample(folder: Path, *, replace: bool = False) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.partial")
         partial.write_bytes(content)
-        os.replace(partial, path)
+        os.replace(partial, path)  # noqa: PTH105 - the counterpart in pathlib hides that it replaces
     return paths

@@ -65,7 +65,7 @@ class Schedule:
             except PartDown as error:
                 # The next tick tries again; the relay says once that the queue is down.
                 _log.debug("tick_postponed", job=name, error=str(error))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a tick or worker must not end the others
                 _log.error("tick_failed", job=name, error=str(error), exc_info=True)
 
         self._scheduler.add_job(tick, "interval", seconds=seconds, id=name)

@@ -51,7 +51,7 @@ class Workers:
             self._open[stage.stage] = worker
             try:
                 await worker.run()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a tick or worker must not end the others
                 _log.error("worker_ended", stage=stage.stage, error=str(error), exc_info=True)
             if not self._closing:
                 await asyncio.sleep(_RESTART_SECONDS)

@@ -55,7 +55,7 @@ class DirectoryStore:
         key: str,
         chunks: AsyncIterator[bytes],
         *,
-        content_type: str,
+        content_type: str,  # noqa: ARG002 - a folder has no place for it, the catalog has
         size: int | None,
     ) -> StoredObject:
         """Store a new object; see :meth:`drivefeed.ports.ObjectStore.put`."""

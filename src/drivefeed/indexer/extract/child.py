@@ -93,7 +93,7 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
         detail = f"Reading it needs more than {limits.memory_bytes >> 20:,} MB of memory."
         refused = protocol.Refused(Reason.OUT_OF_MEMORY, detail, spent)
         out.write(protocol.frame(protocol.encode(refused)))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a bug of a library is the file's fate, not ours
         spent = True
         detail = f"The reader failed on it: {type(error).__name__}: {error}"[:500]
         refused = protocol.Refused(Reason.EXTRACTION_CRASHED, detail, spent)

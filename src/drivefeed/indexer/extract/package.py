@@ -256,7 +256,7 @@ class Properties:
                     raise
         return found
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - of Reader
         """Begin an element."""
         self._text = ""
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from drivefeed.domain.reasons import Reason
-from drivefeed.indexer.model import Limits, Page
+from drivefeed.domain.reasons import Reason  # noqa: TC001 - msgspec reads them
+from drivefeed.indexer.model import Limits, Page  # noqa: TC001 - msgspec reads them
 
 LENGTH: Final = struct.Struct(">I")
 

@@ -53,7 +53,7 @@ class Worker:
     @classmethod
     async def start(cls, command: Sequence[str]) -> Worker:
         """Start a child in a session of its own, with an environment that holds no secrets."""
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,

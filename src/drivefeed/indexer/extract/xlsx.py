@@ -29,8 +29,8 @@ _DATE_FORMATS: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48)
 # Quoted text, escaped characters, colours and locales say nothing about the kind of a value.
 _NO_FORMAT: Final = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
 _DATE_LETTERS: Final = re.compile(r"[dmyhs]", re.IGNORECASE)
-_EPOCH: Final = dt.datetime(1899, 12, 30)
-_EPOCH_1904: Final = dt.datetime(1904, 1, 1)
+_EPOCH: Final = dt.datetime(1899, 12, 30)  # noqa: DTZ001 - workbooks have no time zones
+_EPOCH_1904: Final = dt.datetime(1904, 1, 1)  # noqa: DTZ001 - the same
 _DATES: Final = range(1, 2_958_466)  # up to the end of the year 9999
 
 
@@ -93,7 +93,7 @@ class _Strings:
         self._phonetic = False
         self._size = 0
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - of Reader
         if name == "s:rPh":
             self._phonetic = True
         elif name == "s:t":

@@ -114,7 +114,7 @@ class Service:
             value = self._methods[method](*arguments)
         except DrivefeedError as error:
             return None, [type(error).__name__, str(error)]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the library raises bare Exceptions
             return None, ["Transient", f"The vector index could not do {method}: {error}"]
         if method in _WRITES:
             self._written = True

@@ -228,7 +228,7 @@ def _said(error: Exception, response: Any) -> tuple[str, str]:
     document: Any = None
     try:
         document = json.loads(response.text()) if response is not None else None
-    except Exception:
+    except Exception:  # noqa: BLE001 (the body is a courtesy; without it there is still the text)
         document = None
     text = str(error)
     name = re.search(r"error '\((\w+)\)", text)

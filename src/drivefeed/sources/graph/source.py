@@ -98,7 +98,7 @@ class GraphSource:
         """Return a view of this source whose requests take another lane; closes with this one."""
         view = GraphSource.__new__(GraphSource)
         view.__dict__.update(self.__dict__)
-        view._lane = lane
+        view._lane = lane  # noqa: SLF001 (it is one of us)
         return view
 
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
