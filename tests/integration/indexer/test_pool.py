@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import ExtractionPool, extract
 from drivefeed.indexer.model import Limits, Rejected
@@ -235,6 +236,26 @@ async def test_the_environment_of_a_child_holds_no_secrets(
         await pool.extract(fault("good"), name="a.txt")
         (pid,) = pool.pids
         assert not [key for key in psutil.Process(pid).environ() if key.startswith("DRIVEFEED")]
+
+
+async def test_a_file_that_is_not_there_is_no_verdict_and_costs_no_child(
+    pool: ExtractionPool, fault: Callable[[str], Path]
+) -> None:
+    await pool.extract(fault("good"), name="a.txt")
+    pids = pool.pids
+    for name in ("a.txt", "a.docx", "a.pdf"):
+        with pytest.raises(Transient, match="No such file"):
+            await pool.extract(Path("/nowhere/at/all"), name=name)
+    assert pool.pids == pids
+
+
+async def test_a_command_that_can_not_be_started_is_no_verdict(
+    fault: Callable[[str], Path],
+) -> None:
+    async with ExtractionPool(size=1, command=("/nowhere/python",)) as pool:
+        for _ in range(2):  # the place is free again
+            with pytest.raises(Transient, match="could not be started"):
+                await pool.extract(fault("good"), name="a.txt")
 
 
 async def test_one_file_can_be_read_without_a_pool(fault: Callable[[str], Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.worker import COMMAND, ChildGone, Worker
 from drivefeed.indexer.model import Limits, Rejected
@@ -78,6 +79,7 @@ class ExtractionPool:
 
         Raises:
             Rejected: The file can't be read.
+            Transient: Its bytes, or a process, could not be had; nothing is known about the file.
             RuntimeError: The pool is closed.
         """
         async with self._slots:
@@ -113,7 +115,7 @@ class ExtractionPool:
             extraction = await worker.ask(path, name=name, media_type=media_type, limits=limits)
             healthy = True
             return extraction
-        except Rejected:
+        except (Rejected, Transient):
             healthy = worker.usable
             raise
         except ChildGone:
