@@ -11,7 +11,7 @@ from drivefeed.indexer.extract.worker import COMMAND, ChildGone, Worker
 from drivefeed.indexer.model import Limits, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -127,7 +127,8 @@ class ExtractionPool:
             if healthy:
                 self._give_back(worker)
             else:
-                await asyncio.shield(worker.kill())
+                # Finished even if this task is cancelled once more.
+                await asyncio.shield(self._keep(worker.kill()))
 
     async def _take(self) -> Worker:
         if self._closed:
@@ -155,6 +156,10 @@ class ExtractionPool:
         self._let_go(worker)
 
     def _let_go(self, worker: Worker) -> None:
-        ending = asyncio.create_task(worker.end())
-        self._endings.add(ending)
-        ending.add_done_callback(self._endings.discard)
+        self._keep(worker.end())
+
+    def _keep(self, ending: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(ending)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+        return task
