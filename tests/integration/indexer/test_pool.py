@@ -198,6 +198,7 @@ async def test_closing_ends_idle_and_busy_children(fault: Callable[[str], Path])
 async def test_no_child_outlives_a_daemon_that_was_killed(
     fault: Callable[[str], Path], tmp_path: Path
 ) -> None:
+    path = fault("sleep_and_say_so")
     script = tmp_path / "daemon.py"
     script.write_text(
         "import asyncio, sys\n"
@@ -217,12 +218,15 @@ async def test_no_child_outlives_a_daemon_that_was_killed(
     daemon = await asyncio.create_subprocess_exec(
         sys.executable,
         str(script),
-        str(fault("spin")),
+        str(path),
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(source)},
     )
     assert daemon.stdout is not None
     pid = int(await daemon.stdout.readline())
+    # From here on it neither reads its input nor looks who its parent is.
+    await eventually(path.with_suffix(".sleeping").exists)
+    assert not gone(pid)
     daemon.kill()
     await daemon.wait()
     await eventually(lambda: gone(pid))
