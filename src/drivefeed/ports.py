@@ -274,6 +274,10 @@ class Queue(Protocol):
         """
         ...
 
+    async def pending(self, stage: Stage, job_ids: Sequence[str]) -> set[str]:
+        """Return those of the ids whose jobs are still to be done or being done."""
+        ...
+
     async def counts(self, stage: Stage) -> dict[str, int]:
         """Return how many jobs are waiting, active, delayed, completed, failed and paused."""
         ...

@@ -129,7 +129,7 @@ def next_due(document: Document, one: Import, *, now: int) -> Due | None:
     if one.state is not State.SETTLED:
         return Due(_STAGES[one.state], now)
     is_live = one.as_live == document.live
-    if one.shown != is_live:
+    if one.shown != is_live or (is_live and document.misplaced):
         return Due("publish", now)
     if is_live or one.import_id == document.wanted:
         return None

@@ -51,6 +51,11 @@ def idempotency_key(import_: str, round_: int) -> str:
     return f"{import_}:{round_}"
 
 
+def index_job_id(key: str) -> str:
+    """Return the embedded backend's job id for an idempotency key."""
+    return str(uuid5(NAMESPACE, f"index\n{key}"))
+
+
 def job_id(stage: str, subject_id: str, number: int) -> str:
     """Return BullMQ's id for a delivery; it never holds a colon, which Node refuses."""
     return f"{stage}-{subject_id}-{number}"

@@ -29,6 +29,7 @@ class Document:
         seq: rises whenever ``wanted`` changes.
         unwanted_reason: why nothing is wanted, while ``wanted`` is None.
         erase_at: when content that is hidden may be erased, while ``wanted`` is None.
+        misplaced: the index still has an older name or older folders of it.
     """
 
     document_id: str
@@ -38,6 +39,7 @@ class Document:
     seq: int = 0
     unwanted_reason: Reason | None = None
     erase_at: int | None = None
+    misplaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+# Each target does its own set-up: it needs Python 3.11 to 3.14, make, and (for the board and the
+# tests of the board) Node 20 or newer with npm. The second time it starts at once.
+
+PYTHON ?= python3
+# make demo: the folder that is served as a OneDrive folder; without one, the sample documents.
+DIR ?=
+# make demo: ONCE=1 ends when every file has its outcome; SLOW=1 lets a person watch the stages.
+ONCE ?=
+SLOW ?=
+# make test: what pytest gets; for example T="tests/unit -x".
+T ?=
+# make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
+UPGRADE ?=
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+SET_UP := $(PYTHON) scripts/set_up.py
+# A folder's name may hold anything but a line break.
+quoted = '$(subst ','\'',$(1))'
+switch = $(if $(filter-out 0 no false,$(1)),$(2))
+
+.PHONY: help
+help: ## Lists the targets (this list).
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; DIR=folder; SLOW=1.
+	@$(SET_UP) demo
+	@exec $(BIN)/drivefeed demo $(if $(DIR),$(call quoted,$(DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow)
+
+.PHONY: up
+up: ## Runs drivefeed with your settings (drivefeed.toml and the environment).
+	@$(SET_UP) demo
+	@exec $(BIN)/drivefeed up
+
+.PHONY: board
+board: ## Bull Board over the queues of the drivefeed that runs here.
+	@$(SET_UP) demo board
+	@exec scripts/board.sh
+
+.PHONY: test
+test: ## Runs the tests, all of them but the soak tests. T="tests/unit -x" runs some.
+	@$(SET_UP) dev board
+	@exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(T) </dev/null
+
+.PHONY: soak
+soak: ## Runs the tests that are too long for make test.
+	@$(SET_UP) dev board
+	@exec $(BIN)/python -m pytest -m soak --durations=15 $(T) </dev/null
+
+.PHONY: check
+check: ## Style, types, the arrows between the rooms, generated docs, lock files.
+	@$(SET_UP) dev
+	@exec $(BIN)/python scripts/check.py
+
+.PHONY: format
+format: ## Formats the code, repairs what ruff can, and writes the generated docs.
+	@$(SET_UP) dev
+	@$(BIN)/ruff check --fix --exit-zero --quiet
+	@$(BIN)/ruff format
+	@$(BIN)/python scripts/generate_docs.py
+
+.PHONY: bench
+bench: ## Measures what bench/ holds; trust the ratios more than the times.
+	@$(SET_UP) dev
+	@set -e; for script in bench/*.py; do echo "==> $$script"; $(BIN)/python $$script; done
+
+.PHONY: lock
+lock: ## Writes the lock files from pyproject.toml. UPGRADE=1 takes newer versions.
+	@$(SET_UP) dev
+	@$(BIN)/python scripts/lock.py $(call switch,$(UPGRADE),--upgrade)
+	@$(SET_UP) dev
+
+.PHONY: clean
+clean: ## Removes what the other targets made; a demo's documents and your settings stay.
+	rm -rf .venv .make dist bull-board/node_modules
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,221 @@
+"""Find or create the document and the import of an admitted file, and want that version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert as plain_insert
+from sqlalchemy import select, update
+
+from drivefeed.catalog.dialect import batches, insert
+from drivefeed.catalog.documents import (
+    import_payload,
+    load,
+    save_import,
+    settle_into,
+    wanting,
+)
+from drivefeed.catalog.tables import documents, import_events, imports
+from drivefeed.catalog.tables import reminders as reminders_table
+from drivefeed.domain.converge import apply
+from drivefeed.domain.identity import document_id, import_id
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.model import Import
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.sources import Drive
+    from drivefeed.catalog.tree import Lineage
+    from drivefeed.domain.delta import TreeItem
+
+_SOURCE = "drive"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An admitted file: its document, the import of its version, and where it lies."""
+
+    document_id: str
+    import_id: str
+    item: TreeItem
+    folders: tuple[str, ...]
+
+    @classmethod
+    def of(cls, drive: Drive, item: TreeItem, line: Lineage) -> Admission:
+        """Derive the ids from org, file and version."""
+        key = drive.item_key(item.item_id)
+        return cls(
+            document_id=document_id(drive.org_id, _SOURCE, key),
+            import_id=import_id(drive.org_id, _SOURCE, key, item.version_key),
+            item=item,
+            folders=tuple(folder.item_id for folder in line.folders),
+        )
+
+    @staticmethod
+    def document_id_of(drive: Drive, item_id: str) -> str:
+        """Return the id of an item's document."""
+        return document_id(drive.org_id, _SOURCE, drive.item_key(item_id))
+
+
+async def admit(
+    connection: AsyncConnection,
+    drive: Drive,
+    admissions: Sequence[Admission],
+    *,
+    now: int,
+    lane: int,
+) -> None:
+    """Make the admitted versions wanted; what is wanted already stays untouched."""
+    known = await load(connection, [one.document_id for one in admissions])
+    fresh = [one for one in admissions if one.document_id not in known]
+    await _create(connection, drive, fresh, now=now, lane=lane)
+    old = [one for one in admissions if one.document_id in known]
+    aliases = await _aliases(connection, [one.import_id for one in old])
+    await _place(connection, old)
+    for one in old:
+        before, siblings = known[one.document_id]
+        if one.import_id not in siblings:
+            await connection.execute(plain_insert(imports).values(_import_row(drive, one, now)))
+            await connection.execute(plain_insert(import_events).values(_seen_event(one, now)))
+            siblings[one.import_id] = _import(drive, one)
+        wanted = aliases.get(one.import_id, one.import_id)
+        await _welcome_back(connection, siblings, wanted)
+        moved = await _moved(connection, one, before.misplaced)
+        document = replace(wanting(before, wanted), misplaced=moved)
+        await settle_into(connection, before, document, siblings, now=now, lane=lane)
+
+
+async def _welcome_back(
+    connection: AsyncConnection, siblings: dict[str, Import], wanted: str
+) -> None:
+    """A file that was gone when it was to be copied, and is listed again, gets another round."""
+    one = siblings.get(wanted)
+    if one is None or one.reason is not Reason.GONE_AT_SOURCE:
+        return
+    again = apply(one, Event.WANTED_AGAIN)
+    if again is not None:
+        siblings[wanted] = again
+        await save_import(connection, again)
+
+
+async def _moved(connection: AsyncConnection, one: Admission, was: bool) -> bool:  # noqa: FBT001 - the flag's old value
+    if was:
+        return True
+    row = await connection.execute(
+        select(documents.c.misplaced).where(documents.c.id == one.document_id)
+    )
+    return bool(row.scalar_one())
+
+
+async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, str]:
+    """Versions that turned out to hold the bytes of another version stand for that one."""
+    found: dict[str, str] = {}
+    for batch in batches(ids):
+        rows = await connection.execute(
+            select(imports.c.id, imports.c.same_as).where(
+                imports.c.id.in_(batch),
+                imports.c.same_as.is_not(None),
+                imports.c.reason == Reason.SAME_BYTES,
+            )
+        )
+        found.update({row.id: row.same_as for row in rows})
+    return found
+
+
+async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -> None:
+    for one in admissions:
+        folders = json.dumps(one.folders)
+        await connection.execute(
+            update(documents)
+            .where(
+                documents.c.id == one.document_id,
+                (documents.c.name != one.item.name) | (documents.c.folders != folders),
+            )
+            .values(name=one.item.name, folders=folders, misplaced=True)
+        )
+
+
+async def _create(
+    connection: AsyncConnection,
+    drive: Drive,
+    fresh: Sequence[Admission],
+    *,
+    now: int,
+    lane: int,
+) -> None:
+    if not fresh:
+        return
+    await connection.execute(
+        plain_insert(documents),
+        [
+            {
+                "id": one.document_id,
+                "org_id": drive.org_id,
+                "source": _SOURCE,
+                "drive_id": drive.drive_id,
+                "item_id": one.item.item_id,
+                "name": one.item.name,
+                "wanted_import_id": one.import_id,
+                "seq": 1,
+                "folders": json.dumps(one.folders),
+                "created_at": now,
+            }
+            for one in fresh
+        ],
+    )
+    await connection.execute(plain_insert(imports), [_import_row(drive, one, now) for one in fresh])
+    await connection.execute(plain_insert(import_events), [_seen_event(one, now) for one in fresh])
+    await connection.execute(
+        insert(connection, reminders_table),
+        [
+            {
+                "subject_id": one.import_id,
+                "org_id": drive.org_id,
+                "stage": "transfer",
+                "due_at": now,
+                "lane": lane,
+                "payload": json.dumps(import_payload(_import(drive, one))),
+            }
+            for one in fresh
+        ],
+    )
+
+
+def _import(drive: Drive, one: Admission) -> Import:
+    return Import(
+        import_id=one.import_id,
+        document_id=one.document_id,
+        org_id=drive.org_id,
+        version_key=one.item.version_key,
+    )
+
+
+def _import_row(drive: Drive, one: Admission, now: int) -> dict[str, Any]:
+    return {
+        "id": one.import_id,
+        "org_id": drive.org_id,
+        "document_id": one.document_id,
+        "version_key": one.item.version_key,
+        "state": State.DISCOVERED,
+        "listed_size": one.item.size,
+        "quick_xor": one.item.quick_xor,
+        "modified_at": one.item.modified_at,
+        "created_at": now,
+    }
+
+
+def _seen_event(one: Admission, now: int) -> dict[str, Any]:
+    return {
+        "import_id": one.import_id,
+        "round": 1,
+        "at": now,
+        "event": "admitted",
+        "state": State.DISCOVERED,
+        "detail": f"{one.item.name}, {one.item.size} bytes as listed, {one.item.version_key}",
+    }

@@ -1,0 +1,232 @@
+"""Decisions about items: which connection admits a file, and what its document wants then.
+
+Admissions take effect at once. What would remove something is only noted here (``leaving``);
+:mod:`drivefeed.catalog.leaving` applies it when a whole round was decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, select, update
+
+from drivefeed.catalog.admission import Admission, admit
+from drivefeed.catalog.dialect import batches, upsert
+from drivefeed.catalog.tables import connections as connections_table
+from drivefeed.catalog.tables import coverage, documents
+from drivefeed.catalog.tree import known_items, lineages
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.remote import ItemKind
+from drivefeed.domain.scope import Place, skip_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.sources import Drive
+    from drivefeed.catalog.tree import Lineage
+    from drivefeed.domain.delta import TreeItem
+    from drivefeed.domain.model import Connection
+
+_FOLDERS = frozenset({ItemKind.ROOT, ItemKind.FOLDER})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one connection says of one item."""
+
+    connection: Connection
+    item: TreeItem
+    admitted: bool
+    reason: Reason | None
+    gone: bool
+
+
+async def decide(
+    connection: AsyncConnection,
+    drive: Drive,
+    connections: Sequence[Connection],
+    items: Iterable[TreeItem],
+    *,
+    now: int,
+    lane: int,
+    generation: int | None = None,
+) -> set[str]:
+    """Decide about files and note what leaves; return the ids about which was decided.
+
+    Args:
+        generation: given while a full enumeration runs: then only files are decided whose
+            folders were all seen in it, and only admissions count.
+    """
+    files = [one for one in items if one.kind not in _FOLDERS]
+    lines = await lineages(connection, drive.drive_id, files, generation=generation)
+    rooted = await _rooted(connection, drive, connections)
+    forgotten = await _forgotten(connection, drive, files)
+    decided: set[str] = set()
+    verdicts: list[Verdict] = []
+    for one in files:
+        line = lines[one.item_id]
+        if not one.deleted and not line.complete:
+            # Its folder was never listed; it is decided when the folder arrives.
+            if generation is None:
+                decided.add(one.item_id)
+            continue
+        if generation is not None and (one.deleted or not line.seen or not line.alive):
+            continue
+        decided.add(one.item_id)
+        verdicts += [_verdict(each, one, line, one.item_id in forgotten) for each in rooted]
+    await _write(connection, drive, verdicts, lines, now=now, lane=lane)
+    return decided
+
+
+async def _rooted(
+    connection: AsyncConnection, drive: Drive, connections: Sequence[Connection]
+) -> list[Connection]:
+    """Leave out connections whose folder is gone; they wait for a person and lose nothing."""
+    roots = await known_items(
+        connection, drive.drive_id, {each.root_item_id for each in connections}
+    )
+    lines = await lineages(connection, drive.drive_id, roots.values())
+    there: list[Connection] = []
+    for each in connections:
+        root = roots.get(each.root_item_id)
+        if root is None:
+            continue
+        line = lines[root.item_id]
+        if not root.deleted and line.alive and line.complete:
+            there.append(each)
+    return there
+
+
+async def _forgotten(
+    connection: AsyncConnection, drive: Drive, files: Iterable[TreeItem]
+) -> set[str]:
+    found: set[str] = set()
+    for batch in batches(one.item_id for one in files):
+        rows = await connection.execute(
+            select(documents.c.item_id).where(
+                documents.c.drive_id == drive.drive_id,
+                documents.c.item_id.in_(batch),
+                documents.c.forgotten,
+            )
+        )
+        found.update(str(key) for key in rows.scalars())
+    return found
+
+
+def _verdict(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
+    below = line.below(each.root_item_id)
+    if one.deleted or not line.alive:
+        return Verdict(each, one, admitted=False, reason=Reason.REMOVED_AT_SOURCE, gone=True)
+    if below is None:
+        return Verdict(each, one, admitted=False, reason=Reason.OUT_OF_SCOPE, gone=True)
+    if is_forgotten:
+        reason: Reason | None = Reason.FORGOTTEN
+    elif any(folder.kind is ItemKind.PACKAGE for folder in below):
+        reason = Reason.PACKAGE
+    else:
+        place = Place(tuple(folder.name for folder in below), one.name)
+        reason = skip_reason(one, place, each.policy)
+    return Verdict(each, one, admitted=reason is None, reason=reason, gone=False)
+
+
+async def _write(
+    connection: AsyncConnection,
+    drive: Drive,
+    verdicts: Sequence[Verdict],
+    lines: Mapping[str, Lineage],
+    *,
+    now: int,
+    lane: int,
+) -> None:
+    known = await _coverage(connection, verdicts)
+    rows: list[dict[str, Any]] = []
+    gone: list[tuple[str, str]] = []
+    admissions: dict[str, Admission] = {}
+    for verdict in verdicts:
+        key = (verdict.connection.connection_id, verdict.item.item_id)
+        was_admitted = known.get(key)
+        if verdict.admitted:
+            line = lines[verdict.item.item_id]
+            admissions[verdict.item.item_id] = Admission.of(drive, verdict.item, line)
+        row = _coverage_row(drive, verdict, was_admitted=was_admitted)
+        if row is not None:
+            rows.append(row)
+        elif verdict.gone and was_admitted is False:
+            gone.append(key)
+    await admit(connection, drive, list(admissions.values()), now=now, lane=lane)
+    await upsert(connection, coverage, rows)
+    for connection_id, item_id in gone:
+        await connection.execute(
+            delete(coverage).where(
+                coverage.c.connection_id == connection_id, coverage.c.item_id == item_id
+            )
+        )
+
+
+def _coverage_row(
+    drive: Drive, verdict: Verdict, *, was_admitted: bool | None
+) -> dict[str, Any] | None:
+    row: dict[str, Any] = {
+        "connection_id": verdict.connection.connection_id,
+        "item_id": verdict.item.item_id,
+        "document_id": None,
+        "admitted": verdict.admitted,
+        "reason": verdict.reason,
+        "leaving": None,
+    }
+    if verdict.admitted or was_admitted:
+        row["document_id"] = Admission.document_id_of(drive, verdict.item.item_id)
+    if was_admitted and not verdict.admitted:
+        keeps = verdict.connection.policy.on_delete == "keep" and verdict.gone
+        if keeps:
+            return {**row, "admitted": True}
+        leaving = verdict.reason if verdict.gone else Reason.OUT_OF_SCOPE
+        return {**row, "admitted": True, "leaving": leaving}
+    if verdict.gone:
+        return None
+    return row
+
+
+async def _coverage(
+    connection: AsyncConnection, verdicts: Sequence[Verdict]
+) -> dict[tuple[str, str], bool]:
+    found: dict[tuple[str, str], bool] = {}
+    connection_ids = {verdict.connection.connection_id for verdict in verdicts}
+    for batch in batches({verdict.item.item_id for verdict in verdicts}):
+        rows = await connection.execute(
+            select(coverage.c.connection_id, coverage.c.item_id, coverage.c.admitted).where(
+                coverage.c.connection_id.in_(connection_ids), coverage.c.item_id.in_(batch)
+            )
+        )
+        for row in rows:
+            found[(row.connection_id, row.item_id)] = row.admitted
+    return found
+
+
+async def look_at_roots(
+    connection: AsyncConnection, drive: Drive, connections: Sequence[Connection]
+) -> list[Connection]:
+    """After a completed round, pause connections whose folder is gone and welcome it back.
+
+    Returns:
+        The connections whose folder is there.
+    """
+    there = await _rooted(connection, drive, connections)
+    ids = {each.connection_id for each in there}
+    for each in connections:
+        is_gone = each.connection_id not in ids
+        if is_gone and each.attention is not Reason.FOLDER_GONE:
+            attention: Reason | None = Reason.FOLDER_GONE
+        elif not is_gone and each.attention is Reason.FOLDER_GONE:
+            attention = None
+        else:
+            continue
+        await connection.execute(
+            update(connections_table)
+            .where(connections_table.c.id == each.connection_id)
+            .values(attention=attention)
+        )
+    return there

@@ -1,0 +1,233 @@
+"""Documents and their imports as rows, and convergence inside a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert as plain_insert
+from sqlalchemy import select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.tables import documents, import_events, imports
+from drivefeed.domain.converge import converge
+from drivefeed.domain.lifecycle import State
+from drivefeed.domain.model import Document, Import, Live
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import RowMapping
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.domain.lifecycle import Event
+
+PAYLOAD_SCHEMA = 1
+
+
+def reason_of(code: str | None) -> Reason | None:
+    """Read a stored reason code."""
+    return Reason(code) if code else None
+
+
+def document_of(row: RowMapping) -> Document:
+    """Read a row of ``documents``."""
+    live = row["live_import_id"]
+    return Document(
+        document_id=row["id"],
+        org_id=row["org_id"],
+        wanted=row["wanted_import_id"],
+        live=Live(live, row["live_round"]) if live else None,
+        seq=row["seq"],
+        unwanted_reason=reason_of(row["unwanted_reason"]),
+        erase_at=row["erase_at"],
+        misplaced=row["misplaced"],
+    )
+
+
+def import_of(row: RowMapping) -> Import:
+    """Read a row of ``imports``."""
+    return Import(
+        import_id=row["id"],
+        document_id=row["document_id"],
+        org_id=row["org_id"],
+        version_key=row["version_key"],
+        state=State(row["state"]),
+        round=row["round"],
+        revision=row["revision"],
+        reason=reason_of(row["reason"]),
+        shown=row["shown"],
+        attention=reason_of(row["attention"]),
+        hold=reason_of(row["hold"]),
+        backend_job=row["backend_job"],
+        deadline_at=row["deadline_at"],
+        poll_count=row["poll_count"],
+        size=row["size"],
+        sha256=row["sha256"],
+        integrity=row["integrity"],
+        pages=row["pages"],
+        chunks=row["chunks"],
+    )
+
+
+def import_columns(one: Import) -> dict[str, Any]:
+    """Return the columns of ``imports`` that an import's value decides."""
+    return {
+        "state": one.state,
+        "round": one.round,
+        "revision": one.revision,
+        "reason": one.reason,
+        "shown": one.shown,
+        "attention": one.attention,
+        "hold": one.hold,
+        "backend_job": one.backend_job,
+        "deadline_at": one.deadline_at,
+        "poll_count": one.poll_count,
+        "size": one.size,
+        "sha256": one.sha256,
+        "integrity": one.integrity,
+        "pages": one.pages,
+        "chunks": one.chunks,
+    }
+
+
+async def load(
+    connection: AsyncConnection, ids: Collection[str]
+) -> dict[str, tuple[Document, dict[str, Import]]]:
+    """Load documents with all their imports, in two queries for each few hundred."""
+    found: dict[str, tuple[Document, dict[str, Import]]] = {}
+    for batch in batches(ids):
+        rows = await connection.execute(select(documents).where(documents.c.id.in_(batch)))
+        for row in rows.mappings():
+            found[row["id"]] = (document_of(row), {})
+        rows = await connection.execute(select(imports).where(imports.c.document_id.in_(batch)))
+        for row in rows.mappings():
+            one = import_of(row)
+            found[one.document_id][1][one.import_id] = one
+    return found
+
+
+async def settle_into(
+    connection: AsyncConnection,
+    before: Document,
+    document: Document,
+    known: dict[str, Import],
+    *,
+    now: int,
+    moved: Collection[str] = (),
+    lane: int = reminders.LANE_BACKFILL,
+) -> tuple[Document, dict[str, Import]]:
+    """Converge a document and write what follows: its row, its imports, their reminders.
+
+    Args:
+        before: the document as its row still says.
+        document: the document as it should be, before convergence.
+        known: all its imports, those that this transaction changed already written.
+        moved: imports that this transaction changed, whose reminder must be written anew.
+    """
+    outcome = converge(document, known.values(), now=now)
+    touched = set(moved)
+    for move in outcome.moves:
+        touched.add(move.after.import_id)
+        await save_import(connection, move.after)
+        await record_event(connection, move.after, move.event, now=now, reason=move.after.reason)
+    if outcome.document != before:
+        await save_document(connection, outcome.document)
+    changed_mind = outcome.document.wanted != before.wanted
+    for import_id, next_step in outcome.due.items():
+        one = outcome.imports[import_id]
+        if import_id not in touched and not changed_mind:
+            current = await reminders.stage_of(connection, import_id)
+            if current == (next_step.stage if next_step else None):
+                continue
+        if next_step is None:
+            await reminders.rest(connection, import_id)
+            continue
+        await reminders.put(
+            connection,
+            subject_id=import_id,
+            org_id=one.org_id,
+            stage=next_step.stage,
+            due_at=next_step.at,
+            payload=import_payload(one),
+            lane=lane,
+        )
+    return outcome.document, outcome.imports
+
+
+def import_payload(one: Import) -> dict[str, str | int]:
+    """Return the ids that a delivery about an import carries."""
+    return {
+        "schema": PAYLOAD_SCHEMA,
+        "org_id": one.org_id,
+        "document_id": one.document_id,
+        "import_id": one.import_id,
+        "round": one.round,
+    }
+
+
+async def save_import(connection: AsyncConnection, one: Import) -> None:
+    """Write an import's row."""
+    await connection.execute(
+        update(imports).where(imports.c.id == one.import_id).values(import_columns(one))
+    )
+
+
+async def save_document(connection: AsyncConnection, document: Document) -> None:
+    """Write what convergence decides of a document's row."""
+    await connection.execute(
+        update(documents)
+        .where(documents.c.id == document.document_id)
+        .values(
+            wanted_import_id=document.wanted,
+            live_import_id=document.live.import_id if document.live else None,
+            live_round=document.live.round if document.live else None,
+            seq=document.seq,
+            unwanted_reason=document.unwanted_reason,
+            erase_at=document.erase_at,
+            misplaced=document.misplaced,
+        )
+    )
+
+
+async def record_event(
+    connection: AsyncConnection,
+    one: Import,
+    event: Event | str,
+    *,
+    now: int,
+    reason: Reason | None = None,
+    detail: str = "",
+) -> None:
+    """Append a line to the passport of an import."""
+    await connection.execute(
+        plain_insert(import_events).values(
+            import_id=one.import_id,
+            round=one.round,
+            at=now,
+            event=str(event),
+            state=one.state,
+            reason=reason,
+            detail=detail,
+        )
+    )
+
+
+def wanting(document: Document, import_id: str) -> Document:
+    """Return the document with ``import_id`` wanted; ``seq`` rises if that is a change."""
+    if document.wanted == import_id:
+        return document
+    return replace(
+        document, wanted=import_id, seq=document.seq + 1, unwanted_reason=None, erase_at=None
+    )
+
+
+def wanting_nothing(document: Document, *, reason: Reason, erase_at: int) -> Document:
+    """Return the document with nothing wanted, its content to be erased at ``erase_at``."""
+    if document.wanted is None:
+        return document
+    return replace(
+        document, wanted=None, seq=document.seq + 1, unwanted_reason=reason, erase_at=erase_at
+    )

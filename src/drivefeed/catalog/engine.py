@@ -1,0 +1,119 @@
+"""The catalog's connection to its database: transactions, migrations, and the clock it stamps with.
+
+SQLite fails a deferred transaction at once when it read before another writer committed, whatever
+the busy timeout, so every writing transaction begins IMMEDIATE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine, event
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+    from drivefeed.ports import Checkpoint, Clock, Ids
+
+_BUSY_TIMEOUT_MS = 20_000
+_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease"})
+
+
+class Catalog:
+    """The database that remembers. Rooms of SQL take it as their first argument.
+
+    Attributes:
+        clock: where instants come from.
+        ids: where fresh ids come from.
+        changed: set after commits that may have made something due.
+    """
+
+    def __init__(
+        self, engine: AsyncEngine, *, clock: Clock, ids: Ids, checkpoint: Checkpoint
+    ) -> None:
+        self._engine = engine
+        self.clock = clock
+        self.ids = ids
+        self.checkpoint = checkpoint
+        self.changed = asyncio.Event()
+
+    @asynccontextmanager
+    async def write(self, name: str = "catalog") -> AsyncIterator[AsyncConnection]:
+        """One writing transaction, committed at the end of the block.
+
+        Args:
+            name: names the checkpoints around the commit.
+        """
+        async with self._engine.connect() as connection:
+            await connection.execution_options(drivefeed_writes=True)
+            async with connection.begin():
+                yield connection
+                self.checkpoint(f"{name}.commit.before")
+            self.checkpoint(f"{name}.commit.after")
+        if name not in _QUIET:
+            self.changed.set()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """One consistent view of the database."""
+        async with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._engine.dispose()
+
+
+def sqlite_url(path: Path) -> str:
+    """Return SQLAlchemy's URL for a SQLite file, without a driver."""
+    return f"sqlite:///{path}"
+
+
+async def open_catalog(url: str, *, clock: Clock, ids: Ids, checkpoint: Checkpoint) -> Catalog:
+    """Open the database, bring its schema up to date, and return the catalog."""
+    await asyncio.to_thread(migrate, url)
+    engine = create_async_engine(
+        url.replace("sqlite:", "sqlite+aiosqlite:", 1), pool_size=8, max_overflow=0
+    )
+    event.listen(engine.sync_engine, "connect", _prepare)
+    event.listen(engine.sync_engine, "begin", _begin)
+    return Catalog(engine, clock=clock, ids=ids, checkpoint=checkpoint)
+
+
+def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_TIMEOUT_MS}",
+        "temp_store=MEMORY",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Any) -> None:
+    writes = connection.get_execution_options().get("drivefeed_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def migrate(url: str) -> None:
+    """Run all migrations that the database has not seen; safe to call at every start."""
+    config = Config()
+    config.set_main_option("script_location", "drivefeed:catalog/migrations")
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    engine.dispose()

@@ -1,0 +1,101 @@
+"""What stages need to know of a document's file: where it is, what it is called, who pauses it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, select, update
+
+from drivefeed.catalog.tables import connections, coverage, documents, drives, items
+from drivefeed.domain.errors import NotFound
+from drivefeed.domain.remote import DriveRef
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The file behind a document.
+
+    Attributes:
+        drive: how the source is asked for it; None where it did not come from a drive.
+        folders: ids of the folders it lies in, outermost first.
+        paused: whether every connection that admits it is paused.
+    """
+
+    name: str
+    source: str
+    drive: DriveRef | None
+    item_id: str | None
+    media_type: str | None
+    quick_xor: str | None
+    folders: tuple[str, ...]
+    paused: bool
+
+
+async def fetch_file(catalog: Catalog, document_id: str) -> File:
+    """Load the file of a document.
+
+    Raises:
+        NotFound: there is no such document.
+    """
+    whole = (
+        select(
+            documents.c.name,
+            documents.c.source,
+            documents.c.folders,
+            documents.c.item_id,
+            drives.c.account_id,
+            drives.c.remote_id,
+            items.c.media_type,
+            items.c.quick_xor,
+        )
+        .select_from(documents)
+        .outerjoin(drives, drives.c.id == documents.c.drive_id)
+        .outerjoin(
+            items,
+            and_(
+                items.c.drive_id == documents.c.drive_id,
+                items.c.item_id == documents.c.item_id,
+            ),
+        )
+        .where(documents.c.id == document_id)
+    )
+    admitting = (
+        select(connections.c.paused)
+        .join(coverage, coverage.c.connection_id == connections.c.id)
+        .where(coverage.c.document_id == document_id, coverage.c.admitted)
+    )
+    async with catalog.read() as connection:
+        row = (await connection.execute(whole)).mappings().one_or_none()
+        if row is None:
+            raise NotFound(f"There is no document {document_id} in the catalog.")
+        pauses = list((await connection.execute(admitting)).scalars())
+    drive = DriveRef(row["account_id"], row["remote_id"]) if row["account_id"] else None
+    return File(
+        name=row["name"],
+        source=row["source"],
+        drive=drive,
+        item_id=row["item_id"],
+        media_type=row["media_type"],
+        quick_xor=row["quick_xor"],
+        folders=tuple(json.loads(row["folders"])),
+        paused=bool(pauses) and all(pauses),
+    )
+
+
+async def placed(catalog: Catalog, document_id: str, file: File) -> None:
+    """Record that the index has this name and these folders, if they are still the present ones."""
+    async with catalog.write("placed") as connection:
+        await connection.execute(
+            update(documents)
+            .where(
+                documents.c.id == document_id,
+                documents.c.name == file.name,
+                documents.c.folders == json.dumps(file.folders),
+            )
+            .values(misplaced=False)
+        )

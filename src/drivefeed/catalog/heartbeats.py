@@ -1,0 +1,104 @@
+"""Which processes are alive, and who holds which lease."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.tables import heartbeats, leases
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+
+DEAD_AFTER_MS = 8_000
+
+
+async def beat(catalog: Catalog, owner: str, role: str) -> None:
+    """Say that a process is alive."""
+    now = catalog.clock.now()
+    async with catalog.write("heartbeat") as connection:
+        statement = insert(connection, heartbeats).values(
+            owner=owner, role=role, started_at=now, seen_at=now
+        )
+        await connection.execute(
+            statement.on_conflict_do_update(index_elements=["owner"], set_={"seen_at": now})
+        )
+
+
+async def leave(catalog: Catalog, owner: str) -> int:
+    """A process ends, or is known to be dead: its rows are due again at once."""
+    async with catalog.write("leave") as connection:
+        await connection.execute(delete(heartbeats).where(heartbeats.c.owner == owner))
+        now = catalog.clock.now()
+        return await reminders.free_rows_of_dead_owners(
+            connection, now=now, dead_before=now - DEAD_AFTER_MS
+        )
+
+
+async def bury_all(catalog: Catalog) -> int:
+    """The only process starts: whoever worked before is dead. Return how many rows are due."""
+    async with catalog.write("bury") as connection:
+        await connection.execute(delete(heartbeats))
+        now = catalog.clock.now()
+        return await reminders.free_rows_of_dead_owners(connection, now=now, dead_before=now)
+
+
+async def reap(catalog: Catalog) -> int:
+    """Make rows of dead processes due again; return how many."""
+    now = catalog.clock.now()
+    dead_before = now - DEAD_AFTER_MS
+    async with catalog.write("reap") as connection:
+        freed = await reminders.free_rows_of_dead_owners(
+            connection, now=now, dead_before=dead_before
+        )
+        await connection.execute(
+            delete(heartbeats).where(heartbeats.c.seen_at < dead_before - 10 * DEAD_AFTER_MS)
+        )
+    return freed
+
+
+async def alive(catalog: Catalog) -> list[str]:
+    """Return the owners whose heartbeat is fresh."""
+    now = catalog.clock.now()
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(heartbeats.c.owner).where(heartbeats.c.seen_at >= now - DEAD_AFTER_MS)
+        )
+        return [str(owner) for owner in rows.scalars()]
+
+
+async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) -> int | None:
+    """Take or renew a lease; return its term, or None while somebody else holds it.
+
+    The term rises whenever the holder changes, so that a late writer can be told from the
+    present one.
+    """
+    now = catalog.clock.now()
+    async with catalog.write("lease") as connection:
+        statement = insert(connection, leases).values(
+            name=name, owner=owner, term=1, until=now + for_ms
+        )
+        await connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["name"],
+                set_={
+                    "term": leases.c.term + 1,
+                    "owner": owner,
+                    "until": now + for_ms,
+                },
+                where=leases.c.until < now,
+            )
+        )
+        await connection.execute(
+            leases.update()
+            .where(leases.c.name == name, leases.c.owner == owner)
+            .values(until=now + for_ms)
+        )
+        row = await connection.execute(
+            select(leases.c.term).where(leases.c.name == name, leases.c.owner == owner)
+        )
+        term = row.scalar_one_or_none()
+    return int(term) if term is not None else None

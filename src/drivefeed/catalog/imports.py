@@ -1,0 +1,278 @@
+"""``advance``: the one way in which an import changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.dialect import insert_once
+from drivefeed.catalog.documents import (
+    load,
+    record_event,
+    save_import,
+    settle_into,
+    wanting,
+)
+from drivefeed.catalog.tables import imports, ledger, orgs
+from drivefeed.domain.converge import apply
+from drivefeed.domain.errors import NotFound
+from drivefeed.domain.lifecycle import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.reminders import Claim
+    from drivefeed.domain.model import Document, Import
+    from drivefeed.domain.reasons import Reason
+
+_FACTS = frozenset(
+    {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
+)
+
+
+async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import]:
+    """Return an import with its document.
+
+    Raises:
+        NotFound: there is no such import.
+    """
+    async with catalog.read() as connection:
+        document, known = await _whole(connection, import_id)
+    return document, known[import_id]
+
+
+async def siblings(catalog: Catalog, document_id: str) -> dict[str, Import]:
+    """Return all imports of a document."""
+    async with catalog.read() as connection:
+        found = await load(connection, [document_id])
+    return found[document_id][1] if document_id in found else {}
+
+
+async def _whole(connection: AsyncConnection, import_id: str) -> tuple[Document, dict[str, Import]]:
+    document_id = (
+        await connection.execute(select(imports.c.document_id).where(imports.c.id == import_id))
+    ).scalar_one_or_none()
+    if document_id is None:
+        raise NotFound(f"There is no import {import_id} in the catalog.")
+    return (await load(connection, [document_id]))[document_id]
+
+
+async def advance(
+    catalog: Catalog,
+    import_id: str,
+    event: Event,
+    *,
+    round_: int,
+    facts: Mapping[str, Any] | None = None,
+    reason: Reason | None = None,
+    detail: str = "",
+    same_as: str | None = None,
+    claim: Claim | None = None,
+) -> Import:
+    """Apply one event to an import, with everything that follows from it, in one transaction.
+
+    Where the event no longer changes the state (somebody changed the document's mind meanwhile),
+    the facts are still recorded: an object that was stored or a backend job that is known is
+    never forgotten.
+
+    Args:
+        round_: the round the facts belong to; facts of an earlier round are dropped, because
+            their effects carry that round in their names and were withdrawn with it.
+        same_as: with ``SAME_BYTES``, the import that holds the same bytes and is wanted instead.
+        claim: the claim to release with the commit.
+    """
+    now = catalog.clock.now()
+    async with catalog.write(f"advance.{event}") as connection:
+        before, known = await _whole(connection, import_id)
+        old = known[import_id]
+        if old.round != round_:
+            await _release(connection, claim)
+            return old
+        document = before
+        new = apply(old, event, reason=reason)
+        if new is None:
+            new = replace(old, revision=old.revision + 1)
+        new = replace(new, **_only_facts(facts))
+        known[import_id] = new
+        await save_import(connection, new)
+        await record_event(connection, new, event, now=now, reason=reason, detail=detail)
+        if same_as is not None and event is Event.SAME_BYTES:
+            await connection.execute(
+                update(imports).where(imports.c.id == import_id).values(same_as=same_as)
+            )
+            if document.wanted == import_id:
+                document = wanting(document, same_as)
+        if event is Event.SETTLED and new.state != old.state:
+            await _charge(connection, new, now=now)
+        await settle_into(connection, before, document, known, now=now, moved=[import_id])
+        if detail and event is Event.REFUSED:
+            await set_detail(connection, import_id, detail)
+        await _release(connection, claim)
+    return new
+
+
+def _only_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    unknown = set(facts or {}) - _FACTS
+    if unknown:
+        raise ValueError(f"Not facts of an import: {', '.join(sorted(unknown))}")
+    return dict(facts or {})
+
+
+async def _release(connection: AsyncConnection, claim: Claim | None) -> None:
+    if claim is not None:
+        await reminders.release(connection, claim)
+
+
+async def set_detail(connection: AsyncConnection, import_id: str, detail: str) -> None:
+    """Keep the last words about an import, for the person who asks why."""
+    await connection.execute(update(imports).where(imports.c.id == import_id).values(detail=detail))
+
+
+async def _charge(connection: AsyncConnection, one: Import, *, now: int) -> None:
+    """Charge a version once for ever; the counter moves only with the inserted row."""
+    pages = one.pages or 0
+    inserted = await insert_once(
+        connection,
+        ledger,
+        {
+            "org_id": one.org_id,
+            "document_id": one.document_id,
+            "import_id": one.import_id,
+            "sha256": one.sha256 or f"unknown:{one.import_id}",
+            "pages": pages,
+            "at": now,
+        },
+    )
+    if inserted:
+        await connection.execute(
+            update(orgs).where(orgs.c.id == one.org_id).values(pages_used=orgs.c.pages_used + pages)
+        )
+    await connection.execute(
+        update(imports).where(imports.c.id == one.import_id).values(settled_at=now)
+    )
+
+
+async def again(
+    catalog: Catalog,
+    claim: Claim,
+    *,
+    due_at: int,
+    hold: Reason | None = None,
+    detail: str = "",
+    polled: bool = False,
+) -> None:
+    """Do the same stage again later: no attempt used, no slot held."""
+    async with catalog.write("again") as connection:
+        current = await reminders.number_of(connection, claim.subject_id)
+        if current == claim.number:
+            await reminders.postpone(connection, claim.subject_id, due_at=due_at)
+        values: dict[str, Any] = {"hold": hold}
+        if hold is not None:
+            values["detail"] = detail
+        if polled:
+            values["poll_count"] = imports.c.poll_count + 1
+        await connection.execute(
+            update(imports)
+            .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
+            .values(values)
+        )
+        await reminders.release(connection, claim)
+
+
+def _changes_hold(hold: Reason | None, *, polled: bool) -> Any:
+    if polled:
+        return True
+    return imports.c.hold.is_distinct_from(hold)
+
+
+async def ask_a_person(
+    catalog: Catalog, claim: Claim, *, reason: Reason, detail: str, keep_due: int | None = None
+) -> None:
+    """Put an import under Attention; nothing is due for it until somebody clears it.
+
+    The number stays, so that a retry of the same delivery on the board runs it again.
+
+    Args:
+        keep_due: when the stage is due all the same (a late backend is still asked).
+    """
+    now = catalog.clock.now()
+    async with catalog.write("attention") as connection:
+        _, known = await _whole(connection, claim.subject_id)
+        one = known[claim.subject_id]
+        asked = replace(one, attention=reason, hold=None, revision=one.revision + 1)
+        await save_import(connection, asked)
+        await set_detail(connection, one.import_id, detail)
+        await record_event(connection, asked, "attention", now=now, reason=reason, detail=detail)
+        if keep_due is not None:
+            await reminders.postpone(connection, claim.subject_id, due_at=keep_due)
+        elif await reminders.number_of(connection, claim.subject_id) == claim.number:
+            await reminders.rest(connection, claim.subject_id)
+        await reminders.release(connection, claim)
+
+
+async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Import:
+    """Clear Attention and hold, readmit a rejected import, and make its next stage due now."""
+    now = catalog.clock.now()
+    async with catalog.write("clear") as connection:
+        before, known = await _whole(connection, import_id)
+        old = known[import_id]
+        wanted_again = apply(old, Event.WANTED_AGAIN) if before.wanted == import_id else None
+        new = wanted_again or replace(
+            old, attention=None, hold=None, deadline_at=None, revision=old.revision + 1
+        )
+        known[import_id] = new
+        await save_import(connection, new)
+        await record_event(connection, new, event, now=now)
+        await settle_into(
+            connection,
+            before,
+            before,
+            known,
+            now=now,
+            moved=[import_id],
+            lane=reminders.LANE_FRESH,
+        )
+    return new
+
+
+async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: int) -> None:
+    """Record a failed attempt in the passport and let the claim go; the queue tries again."""
+    now = catalog.clock.now()
+    async with catalog.write("attempt") as connection:
+        _, known = await _whole(connection, claim.subject_id)
+        await record_event(
+            connection,
+            known[claim.subject_id],
+            "attempt_failed",
+            now=now,
+            detail=f"{claim.stage}, attempt {attempt}: {error}",
+        )
+        await reminders.release(connection, claim)
+
+
+async def unattended(catalog: Catalog, import_id: str) -> Import:
+    """Clear Attention because a person retried the very delivery; nothing else changes."""
+    now = catalog.clock.now()
+    async with catalog.write("unattended") as connection:
+        _, known = await _whole(connection, import_id)
+        old = known[import_id]
+        new = replace(old, attention=None, revision=old.revision + 1)
+        await save_import(connection, new)
+        await record_event(connection, new, "retry", now=now, detail="on the board")
+    return new
+
+
+async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
+    """Hold an import until something wakes it; nothing is due for it meanwhile."""
+    async with catalog.write("park") as connection:
+        await connection.execute(
+            update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
+        )
+        await reminders.rest(connection, claim.subject_id)
+        await reminders.release(connection, claim)

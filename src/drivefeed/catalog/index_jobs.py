@@ -1,0 +1,140 @@
+"""The embedded backend's jobs, remembered: an implementation of the IndexJobs port."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.dialect import insert_once
+from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
+from drivefeed.catalog.tables import index_jobs
+from drivefeed.domain.identity import index_job_id
+from drivefeed.ports import IndexJob, IndexJobState, Submission
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, RowMapping
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.reasons import Reason
+
+
+class CatalogIndexJobs:
+    """Index jobs as rows of the catalog, each with a reminder of its own."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    async def create(self, submission: Submission) -> IndexJob:
+        """Remember a job and make its ``index`` stage due; the same key gives the same job."""
+        job_id = index_job_id(submission.key)
+        now = self._catalog.clock.now()
+        async with self._catalog.write("index_job") as connection:
+            inserted = await insert_once(
+                connection,
+                index_jobs,
+                {
+                    "id": job_id,
+                    "key": submission.key,
+                    "import_id": submission.import_id,
+                    "submission": json.dumps(asdict(submission)),
+                    "state": IndexJobState.QUEUED,
+                    "created_at": now,
+                },
+            )
+            if inserted:
+                await reminders.put(
+                    connection,
+                    subject_id=job_id,
+                    org_id=submission.org_id,
+                    stage="index",
+                    due_at=now,
+                    payload={
+                        "schema": PAYLOAD_SCHEMA,
+                        "org_id": submission.org_id,
+                        "document_id": submission.document_id,
+                        "import_id": submission.import_id,
+                        "round": submission.round,
+                        "job_id": job_id,
+                    },
+                )
+        job = await self.get(job_id)
+        assert job is not None
+        return job
+
+    async def get(self, job_id: str) -> IndexJob | None:
+        """Return a job, or None."""
+        return await self._one(index_jobs.c.id == job_id)
+
+    async def find(self, key: str) -> IndexJob | None:
+        """Return the job of an idempotency key, or None."""
+        return await self._one(index_jobs.c.key == key)
+
+    async def _one(self, where: ColumnElement[bool]) -> IndexJob | None:
+        async with self._catalog.read() as connection:
+            rows = await connection.execute(select(index_jobs).where(where))
+            row = rows.mappings().one_or_none()
+        return _job_of(row) if row is not None else None
+
+    async def set_progress(self, job_id: str, percent: int) -> None:
+        """Record progress; ignored unless the job is queued."""
+        async with self._catalog.write("progress") as connection:
+            await connection.execute(
+                update(index_jobs)
+                .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
+                .values(progress=percent)
+            )
+
+    async def finish(
+        self,
+        job_id: str,
+        state: IndexJobState,
+        *,
+        pages: int | None = None,
+        chunks: int | None = None,
+        reason: Reason | None = None,
+        detail: str = "",
+    ) -> bool:
+        """End a queued job and make the poll of its import due now; False if it had ended."""
+        now = self._catalog.clock.now()
+        async with self._catalog.write("index_job") as connection:
+            values: dict[str, Any] = {
+                "state": state,
+                "pages": pages,
+                "chunks": chunks,
+                "reason": reason,
+                "detail": detail,
+            }
+            if state is IndexJobState.DONE:
+                values["progress"] = 100
+            result = await connection.execute(
+                update(index_jobs)
+                .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
+                .values(values)
+                .returning(index_jobs.c.import_id)
+            )
+            import_id = result.scalar_one_or_none()
+            await reminders.rest(connection, job_id)
+            if import_id is None:
+                return False
+            if await reminders.stage_of(connection, import_id) == "poll":
+                await reminders.postpone(connection, import_id, due_at=now)
+        return True
+
+
+def _job_of(row: RowMapping) -> IndexJob:
+    fields = json.loads(row["submission"])
+    fields["folders"] = tuple(fields["folders"])
+    return IndexJob(
+        job_id=row["id"],
+        submission=Submission(**fields),
+        state=IndexJobState(row["state"]),
+        progress=row["progress"],
+        pages=row["pages"],
+        chunks=row["chunks"],
+        reason=reason_of(row["reason"]),
+        detail=row["detail"],
+    )

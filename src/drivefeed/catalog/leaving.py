@@ -1,0 +1,147 @@
+"""Removals that a completed round found: counted first, braked if too many, then applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.documents import load, settle_into, wanting_nothing
+from drivefeed.catalog.sources import connection_of
+from drivefeed.catalog.tables import connections, coverage
+from drivefeed.domain.delta import braked
+from drivefeed.domain.errors import NotFound
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Connection
+
+
+async def count_leaving(connection: AsyncConnection, connection_id: str) -> tuple[int, int]:
+    """Return how many documents are to leave a connection, and how many it has."""
+    row = (
+        await connection.execute(
+            select(
+                func.count(coverage.c.leaving),
+                func.count(),
+            ).where(coverage.c.connection_id == connection_id, coverage.c.admitted)
+        )
+    ).one()
+    return int(row[0]), int(row[1])
+
+
+async def brake_or_pass(connection: AsyncConnection, each: Connection) -> bool:
+    """Tell whether a connection's removals may be applied; if they are too many, ask a person."""
+    if each.attention is Reason.MASS_REMOVAL:
+        return False
+    leaving, documents = await count_leaving(connection, each.connection_id)
+    policy = each.policy
+    if not braked(
+        removals=leaving,
+        documents=documents,
+        count=policy.brake_count,
+        percent=policy.brake_percent,
+        floor=policy.brake_floor,
+    ):
+        return True
+    await connection.execute(
+        update(connections)
+        .where(connections.c.id == each.connection_id)
+        .values(
+            attention=Reason.MASS_REMOVAL,
+            detail=f"{leaving} of {documents} documents disappeared at once.",
+        )
+    )
+    return False
+
+
+async def apply_leaving(
+    connection: AsyncConnection, each: Connection, *, now: int, limit: int
+) -> int:
+    """Apply some of a connection's removals; return how many, 0 when none are left.
+
+    A document whose last admission goes wants nothing any more: it is hidden at once, and its
+    content is erased after the connection's grace.
+    """
+    rows = (
+        await connection.execute(
+            select(coverage)
+            .where(coverage.c.connection_id == each.connection_id, coverage.c.leaving.is_not(None))
+            .limit(limit)
+        )
+    ).mappings()
+    leaving = list(rows)
+    known = await load(connection, [row["document_id"] for row in leaving])
+    for row in leaving:
+        where = (
+            coverage.c.connection_id == each.connection_id,
+            coverage.c.item_id == row["item_id"],
+        )
+        if row["reason"] in {Reason.REMOVED_AT_SOURCE, Reason.OUT_OF_SCOPE}:
+            await connection.execute(delete(coverage).where(*where))
+        else:
+            await connection.execute(
+                update(coverage).where(*where).values(admitted=False, leaving=None)
+            )
+        if await _admitted_elsewhere(connection, row["document_id"]):
+            continue
+        before, imports = known[row["document_id"]]
+        document = wanting_nothing(
+            before, reason=Reason(row["leaving"]), erase_at=now + each.policy.grace_ms
+        )
+        await settle_into(connection, before, document, imports, now=now, lane=reminders.LANE_FRESH)
+    return len(leaving)
+
+
+async def _admitted_elsewhere(connection: AsyncConnection, document_id: str) -> bool:
+    row = await connection.execute(
+        select(func.count())
+        .select_from(coverage)
+        .where(coverage.c.document_id == document_id, coverage.c.admitted)
+    )
+    return bool(row.scalar_one())
+
+
+async def approve_removals(catalog: Catalog, connection_id: str) -> int:
+    """A person approved: apply everything that is leaving. Return how many documents left."""
+    done = 0
+    async with catalog.write("removals") as connection:
+        each = await _connection(connection, connection_id)
+        now = catalog.clock.now()
+        while count := await apply_leaving(connection, each, now=now, limit=500):
+            done += count
+        await _calm(connection, connection_id)
+    return done
+
+
+async def discard_removals(catalog: Catalog, connection_id: str) -> int:
+    """A person wants the documents kept although the source no longer has them."""
+    async with catalog.write("removals") as connection:
+        await _connection(connection, connection_id)
+        result = await connection.execute(
+            update(coverage)
+            .where(coverage.c.connection_id == connection_id, coverage.c.leaving.is_not(None))
+            .values(leaving=None, reason=None)
+        )
+        await _calm(connection, connection_id)
+    return int(result.rowcount)
+
+
+async def _connection(connection: AsyncConnection, connection_id: str) -> Connection:
+    rows = await connection.execute(select(connections).where(connections.c.id == connection_id))
+    row = rows.mappings().one_or_none()
+    if row is None:
+        raise NotFound(f"There is no connection {connection_id} in the catalog.")
+    return connection_of(row)
+
+
+async def _calm(connection: AsyncConnection, connection_id: str) -> None:
+    await connection.execute(
+        update(connections)
+        .where(connections.c.id == connection_id, connections.c.attention == Reason.MASS_REMOVAL)
+        .values(attention=None, detail=None)
+    )

@@ -1,0 +1,192 @@
+"""Rounds: pages applied whole, ends of rounds, settling, and the scan of a new connection.
+
+A page's items, decisions, reminders and the moved cursor are one transaction, guarded by the
+cursor it was fetched with: a page is applied whole or the cursor stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.deciding import decide, look_at_roots
+from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
+from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
+from drivefeed.catalog.tables import connections, drives
+from drivefeed.catalog.tree import (
+    bury_unseen,
+    dirty_items,
+    items_after,
+    known_items,
+    mark_children_dirty,
+    mark_decided,
+    save_items,
+)
+from drivefeed.domain.delta import plan_page
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.remote import DeltaPage
+
+CHUNK = 500
+
+
+async def begin_enumeration(catalog: Catalog, drive: Drive) -> Drive:
+    """Start a full enumeration as a new generation; the old position is given up."""
+    async with catalog.write("enumeration") as connection:
+        await connection.execute(
+            update(drives)
+            .where(drives.c.id == drive.drive_id, drives.c.generation == drive.generation)
+            .values(
+                generation=drive.generation + 1,
+                enumerating=True,
+                cursor=None,
+                pages_in_round=0,
+            )
+        )
+        return await drive_in(connection, drive.drive_id)
+
+
+async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
+    """Apply one page and move the cursor; where the cursor has moved already, do nothing.
+
+    Returns:
+        The drive as it is now.
+    """
+    now = catalog.clock.now()
+    async with catalog.write("page") as connection:
+        current = await drive_in(connection, drive.drive_id)
+        if (current.cursor, current.generation) != (drive.cursor, drive.generation):
+            return current
+        known = await known_items(connection, drive.drive_id, {item.item_id for item in page.items})
+        plan = plan_page(page.items, known, generation=current.generation)
+        await save_items(connection, drive.drive_id, plan.rows)
+        if current.enumerating:
+            fresh = [row for row in plan.rows if row.dirty]
+            decided = await decide(
+                connection,
+                current,
+                await connections_in(connection, drive.drive_id),
+                fresh,
+                now=now,
+                lane=reminders.LANE_BACKFILL,
+                generation=current.generation,
+            )
+            if current.generation == 1:
+                # Nothing can lie in a folder that was never listed before.
+                decided |= {row.item_id for row in fresh if row.is_container}
+            await mark_decided(connection, drive.drive_id, decided)
+        values: dict[str, Any] = {
+            "cursor": page.next_link or page.delta_link,
+            "pages_in_round": current.pages_in_round + 1,
+        }
+        if page.delta_link is not None:
+            if current.enumerating:
+                await bury_unseen(connection, drive.drive_id, generation=current.generation)
+            values |= {"enumerating": False, "settling": True, "pages_in_round": 0}
+        await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
+        return await drive_in(connection, drive.drive_id)
+
+
+async def settle_some(catalog: Catalog, drive_id: str) -> bool:
+    """Make some of the decisions that a completed round left; True while there are more.
+
+    First every item is decided, and what would leave is only noted; then each connection's
+    removals are counted, braked or applied. The last step ends the round.
+    """
+    now = catalog.clock.now()
+    async with catalog.write("settling") as connection:
+        drive = await drive_in(connection, drive_id)
+        if not drive.settling:
+            return False
+        dirty = await dirty_items(connection, drive_id, limit=CHUNK)
+        known = await connections_in(connection, drive_id)
+        if dirty:
+            folders = [one.item_id for one in dirty if one.is_container]
+            await mark_decided(connection, drive_id, folders)
+            await mark_children_dirty(connection, drive_id, folders)
+            decided = await decide(
+                connection, drive, known, dirty, now=now, lane=reminders.LANE_FRESH
+            )
+            await mark_decided(connection, drive_id, decided)
+            return True
+        for each in await look_at_roots(connection, drive, known):
+            if not await brake_or_pass(connection, each):
+                continue
+            if await apply_leaving(connection, each, now=now, limit=CHUNK):
+                return True
+        await connection.execute(
+            update(drives).where(drives.c.id == drive_id).values(settling=False, last_round_at=now)
+        )
+    return False
+
+
+async def scan_some(catalog: Catalog, connection_id: str) -> bool:
+    """Decide the next items of the tree for a new or changed connection; True while more are left.
+
+    What the scan finds to leave is applied by the settling of the next round.
+    """
+    now = catalog.clock.now()
+    async with catalog.write("scan") as connection:
+        rows = await connection.execute(
+            select(connections).where(connections.c.id == connection_id)
+        )
+        row = rows.mappings().one_or_none()
+        if row is None or not row["admitting"]:
+            return False
+        each = connection_of(row)
+        drive = await drive_in(connection, each.drive_id)
+        found = await items_after(connection, each.drive_id, row["admit_cursor"], limit=CHUNK)
+        await decide(connection, drive, [each], found, now=now, lane=reminders.LANE_BACKFILL)
+        done = len(found) < CHUNK
+        if done:
+            # Removals that the scan noted are counted and applied by a settling.
+            await connection.execute(
+                update(drives).where(drives.c.id == each.drive_id).values(settling=True)
+            )
+        await connection.execute(
+            update(connections)
+            .where(connections.c.id == connection_id)
+            .values(admitting=not done, admit_cursor=None if done else found[-1].item_id)
+        )
+    return not done
+
+
+async def note_drive(
+    catalog: Catalog, drive_id: str, *, hold: str | None, attention: str | None, detail: str
+) -> None:
+    """Record why a drive waits, for a condition or for a person."""
+    async with catalog.write("drive") as connection:
+        await connection.execute(
+            update(drives)
+            .where(drives.c.id == drive_id)
+            .values(hold=hold, attention=attention, detail=detail)
+        )
+
+
+async def calm_drive(catalog: Catalog, drive_id: str) -> None:
+    """A drive's sync went well: nothing holds it and nobody needs to look."""
+    async with catalog.write("drive") as connection:
+        await connection.execute(
+            update(drives)
+            .where(
+                drives.c.id == drive_id,
+                drives.c.hold.is_not(None) | drives.c.attention.is_not(None),
+            )
+            .values(hold=None, attention=None, detail=None)
+        )
+
+
+async def settle_soon(catalog: Catalog, connection_id: str) -> None:
+    """Make the drive of a scanned connection settle what the scan noted."""
+    async with catalog.write("drive") as connection:
+        drive_id = (
+            await connection.execute(
+                select(connections.c.drive_id).where(connections.c.id == connection_id)
+            )
+        ).scalar_one()
+        drive = await drive_in(connection, drive_id)
+        await wake_drive(connection, drive, due_at=catalog.clock.now())

@@ -1,0 +1,320 @@
+"""The outbox: one row per subject says which stage is due and when.
+
+A delivery names its row's number; a row that was written again has a higher number, so a kept or
+duplicate delivery can neither run twice nor swallow a retry.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, func, or_, select, update
+
+from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.tables import heartbeats, reminders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+LANE_FRESH = 0
+LANE_BACKFILL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A row that is due: what the relay turns into a delivery."""
+
+    subject_id: str
+    org_id: str
+    stage: str
+    number: int
+    due_at: int
+    lane: int
+    payload: Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a subject until ``busy_until``, unless renewed."""
+
+    subject_id: str
+    stage: str
+    number: int
+    owner: str
+    starts: int
+
+
+async def put(
+    connection: AsyncConnection,
+    *,
+    subject_id: str,
+    org_id: str,
+    stage: str,
+    due_at: int,
+    payload: Mapping[str, str | int],
+    lane: int = LANE_BACKFILL,
+) -> None:
+    """Write that ``stage`` is due; every earlier delivery of the subject becomes void."""
+    statement = insert(connection, reminders).values(
+        subject_id=subject_id,
+        org_id=org_id,
+        stage=stage,
+        due_at=due_at,
+        lane=lane,
+        payload=json.dumps(dict(payload)),
+    )
+    await connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["subject_id"],
+            set_={
+                "stage": stage,
+                "number": reminders.c.number + 1,
+                "due_at": due_at,
+                "sent_at": None,
+                "remind_at": None,
+                "starts": 0,
+                "lane": lane,
+                "payload": statement.excluded.payload,
+            },
+        )
+    )
+
+
+async def postpone(connection: AsyncConnection, subject_id: str, *, due_at: int) -> None:
+    """Make the same stage due at another time, under a new number."""
+    await connection.execute(
+        update(reminders)
+        .where(reminders.c.subject_id == subject_id)
+        .values(
+            number=reminders.c.number + 1, due_at=due_at, sent_at=None, remind_at=None, starts=0
+        )
+    )
+
+
+async def rest(connection: AsyncConnection, subject_id: str) -> None:
+    """Nothing is due. The row stays for its number, which must never be used again."""
+    await connection.execute(
+        update(reminders)
+        .where(reminders.c.subject_id == subject_id)
+        .values(due_at=None, sent_at=None, remind_at=None, starts=0)
+    )
+
+
+async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:
+    """Return the stage that is due for a subject, or None where nothing is."""
+    row = await connection.execute(
+        select(reminders.c.stage).where(
+            reminders.c.subject_id == subject_id, reminders.c.due_at.is_not(None)
+        )
+    )
+    return row.scalar_one_or_none()
+
+
+def _free(now: int) -> ColumnElement[bool]:
+    return or_(reminders.c.owner.is_(None), reminders.c.busy_until < now)
+
+
+async def due(
+    connection: AsyncConnection, stage: str, *, now: int, horizon_ms: int, limit: int
+) -> list[Reminder]:
+    """Return unsent rows due until ``now + horizon_ms``: urgent lanes first, orgs in turn."""
+    turn = (
+        func.row_number()
+        .over(partition_by=reminders.c.org_id, order_by=(reminders.c.lane, reminders.c.due_at))
+        .label("turn")
+    )
+    waiting = (
+        select(reminders, turn)
+        .where(
+            reminders.c.stage == stage,
+            reminders.c.due_at <= now + horizon_ms,
+            reminders.c.sent_at.is_(None),
+            _free(now),
+        )
+        .subquery()
+    )
+    rows = await connection.execute(
+        select(waiting).order_by(waiting.c.lane, waiting.c.turn, waiting.c.due_at).limit(limit)
+    )
+    return [_reminder(row) for row in rows.mappings()]
+
+
+def _reminder(row: RowMapping) -> Reminder:
+    return Reminder(
+        subject_id=row["subject_id"],
+        org_id=row["org_id"],
+        stage=row["stage"],
+        number=row["number"],
+        due_at=row["due_at"],
+        lane=row["lane"],
+        payload=json.loads(row["payload"]),
+    )
+
+
+async def mark_sent(
+    connection: AsyncConnection, sent: Sequence[Reminder], *, now: int, remind_at: int
+) -> None:
+    """Record that deliveries were made; rows that were written again since stay unsent."""
+    for one in sent:
+        await connection.execute(
+            update(reminders)
+            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
+            .values(sent_at=now, remind_at=max(remind_at, one.due_at + remind_at - now))
+        )
+
+
+async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
+    """Return the stages that have unsent rows due until ``now + horizon_ms``."""
+    rows = await connection.execute(
+        select(reminders.c.stage)
+        .where(reminders.c.due_at <= now + horizon_ms, reminders.c.sent_at.is_(None), _free(now))
+        .distinct()
+    )
+    return [str(stage) for stage in rows.scalars()]
+
+
+async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
+    """Return rows that were sent, are past their time, and that nobody works on."""
+    rows = await connection.execute(
+        select(reminders)
+        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at <= now, _free(now))
+        .order_by(reminders.c.remind_at)
+        .limit(limit)
+    )
+    return [_reminder(row) for row in rows.mappings()]
+
+
+async def keep_waiting(
+    connection: AsyncConnection, alive: Sequence[Reminder], *, remind_at: int
+) -> None:
+    """Look again later at rows whose delivery still waits in the queue."""
+    for one in alive:
+        await connection.execute(
+            update(reminders)
+            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
+            .values(remind_at=remind_at)
+        )
+
+
+async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> None:
+    """Give rows whose delivery is gone a new number, so that they are sent again."""
+    for one in lost:
+        await connection.execute(
+            update(reminders)
+            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
+            .values(number=reminders.c.number + 1, sent_at=None, remind_at=None)
+        )
+
+
+async def claim(
+    connection: AsyncConnection,
+    *,
+    subject_id: str,
+    number: int,
+    owner: str,
+    now: int,
+    busy_ms: int,
+) -> Claim | None:
+    """Take a row that a delivery named; None if it was written again or somebody has it.
+
+    A delivery that was retried on the board may claim a row that waits for a person, so a row
+    with nothing due can be claimed as well.
+    """
+    row = (
+        (
+            await connection.execute(
+                update(reminders)
+                .where(
+                    reminders.c.subject_id == subject_id,
+                    reminders.c.number == number,
+                    _free(now),
+                )
+                .values(owner=owner, busy_until=now + busy_ms, starts=reminders.c.starts + 1)
+                .returning(reminders.c.stage, reminders.c.starts)
+            )
+        )
+        .mappings()
+        .one_or_none()
+    )
+    if row is None:
+        return None
+    return Claim(subject_id, row["stage"], number, owner, row["starts"])
+
+
+async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) -> bool:
+    """Extend a claim; False if it was lost."""
+    result = await connection.execute(
+        update(reminders).where(_held(claim_)).values(busy_until=busy_until)
+    )
+    return result.rowcount == 1
+
+
+async def release(connection: AsyncConnection, claim_: Claim) -> None:
+    """Let a subject go; whatever is due for it may be sent now."""
+    await connection.execute(
+        update(reminders).where(_held(claim_)).values(owner=None, busy_until=None)
+    )
+
+
+def _held(claim_: Claim) -> ColumnElement[bool]:
+    return and_(reminders.c.subject_id == claim_.subject_id, reminders.c.owner == claim_.owner)
+
+
+async def free_rows_of_dead_owners(
+    connection: AsyncConnection, *, now: int, dead_before: int
+) -> int:
+    """Make rows due again whose owner's heartbeat stopped; return how many."""
+    alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
+    result = await connection.execute(
+        update(reminders)
+        .where(reminders.c.owner.is_not(None), reminders.c.owner.not_in(alive))
+        .values(
+            owner=None,
+            busy_until=None,
+            number=reminders.c.number + 1,
+            sent_at=None,
+            remind_at=None,
+            due_at=func.coalesce(reminders.c.due_at, now),
+        )
+    )
+    return result.rowcount
+
+
+async def unsend_all(connection: AsyncConnection) -> int:
+    """The queue was emptied: every row counts as unsent. Return how many are due some time."""
+    result = await connection.execute(
+        update(reminders)
+        .where(reminders.c.due_at.is_not(None))
+        .values(sent_at=None, remind_at=None)
+    )
+    return result.rowcount
+
+
+async def number_of(connection: AsyncConnection, subject_id: str) -> int | None:
+    """Return a subject's current number, or None if it never had a reminder."""
+    row = await connection.execute(
+        select(reminders.c.number).where(reminders.c.subject_id == subject_id)
+    )
+    return row.scalar_one_or_none()
+
+
+async def hand_back(connection: AsyncConnection, claim_: Claim, *, now: int) -> None:
+    """Let a subject go in the middle of its stage: the same stage is due again at once."""
+    await connection.execute(
+        update(reminders)
+        .where(_held(claim_))
+        .values(
+            owner=None,
+            busy_until=None,
+            number=reminders.c.number + 1,
+            sent_at=None,
+            remind_at=None,
+            due_at=func.coalesce(reminders.c.due_at, now),
+            starts=reminders.c.starts - 1,
+        )
+    )

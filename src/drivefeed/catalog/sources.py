@@ -1,0 +1,316 @@
+"""Orgs, accounts, drives and connections as rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert as plain_insert
+from sqlalchemy import select, update
+
+from drivefeed.catalog import reminders
+from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
+from drivefeed.catalog.tables import accounts, connections, drives, orgs
+from drivefeed.catalog.tables import reminders as reminders_table
+from drivefeed.domain.errors import NotFound
+from drivefeed.domain.identity import drive_key
+from drivefeed.domain.model import Connection, Policy
+from drivefeed.domain.remote import DriveRef
+
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.reasons import Reason
+    from drivefeed.domain.remote import RemoteDrive
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A drive and our position in it.
+
+    Attributes:
+        cursor: the link to follow next; None to start an enumeration.
+        enumerating: whether the round under way lists everything.
+        settling: whether a completed round still has decisions to make.
+    """
+
+    drive_id: str
+    org_id: str
+    account_id: str
+    remote_id: str
+    drive_type: str
+    name: str
+    web_url: str | None
+    root_item_id: str | None
+    cursor: str | None
+    generation: int
+    enumerating: bool
+    settling: bool
+    pages_in_round: int
+    interval_ms: int
+    last_round_at: int | None
+    hold: Reason | None
+    attention: Reason | None
+    detail: str | None
+    drive_key: str
+
+    @property
+    def ref(self) -> DriveRef:
+        """How a source is asked for it."""
+        return DriveRef(self.account_id, self.remote_id)
+
+    def item_key(self, item_id: str) -> str:
+        """The name of an item that document and import ids are derived from."""
+        return f"{self.drive_key}/{item_id}"
+
+
+def drive_of(row: RowMapping) -> Drive:
+    """Read a row of ``drives``."""
+    return Drive(
+        drive_id=row["id"],
+        org_id=row["org_id"],
+        account_id=row["account_id"],
+        remote_id=row["remote_id"],
+        drive_type=row["drive_type"],
+        name=row["name"],
+        web_url=row["web_url"],
+        root_item_id=row["root_item_id"],
+        cursor=row["cursor"],
+        generation=row["generation"],
+        enumerating=row["enumerating"],
+        settling=row["settling"],
+        pages_in_round=row["pages_in_round"],
+        interval_ms=row["interval_ms"],
+        last_round_at=row["last_round_at"],
+        hold=reason_of(row["hold"]),
+        attention=reason_of(row["attention"]),
+        detail=row["detail"],
+        drive_key=row["drive_key"],
+    )
+
+
+def connection_of(row: RowMapping) -> Connection:
+    """Read a row of ``connections``."""
+    policy = json.loads(row["policy"])
+    for name in ("include", "exclude", "types"):
+        policy[name] = tuple(policy[name])
+    return Connection(
+        connection_id=row["id"],
+        org_id=row["org_id"],
+        drive_id=row["drive_id"],
+        root_item_id=row["root_item_id"],
+        name=row["name"],
+        policy=Policy(**policy),
+        paused=row["paused"],
+        attention=reason_of(row["attention"]),
+    )
+
+
+async def ensure_org(catalog: Catalog, name: str) -> str:
+    """Return the id of the org with that name, made if there is none."""
+    async with catalog.write("org") as connection:
+        found = await connection.execute(select(orgs.c.id).where(orgs.c.name == name))
+        org_id = found.scalar_one_or_none()
+        if org_id is None:
+            org_id = catalog.ids.new()
+            await connection.execute(
+                plain_insert(orgs).values(id=org_id, name=name, created_at=catalog.clock.now())
+            )
+    return str(org_id)
+
+
+async def ensure_account(catalog: Catalog, org_id: str, name: str) -> str:
+    """Return the id of an org's account with that name, made if there is none."""
+    async with catalog.write("account") as connection:
+        found = await connection.execute(
+            select(accounts.c.id).where(accounts.c.org_id == org_id, accounts.c.name == name)
+        )
+        account_id = found.scalar_one_or_none()
+        if account_id is None:
+            account_id = catalog.ids.new()
+            await connection.execute(
+                plain_insert(accounts).values(
+                    id=account_id, org_id=org_id, name=name, created_at=catalog.clock.now()
+                )
+            )
+    return str(account_id)
+
+
+async def ensure_drive(
+    catalog: Catalog,
+    *,
+    org_id: str,
+    account_id: str,
+    cloud: str,
+    remote: RemoteDrive,
+    interval_ms: int,
+) -> str:
+    """Return the id of an org's drive, made if it is new, and make its first sync due."""
+    key = drive_key(cloud, remote.drive_id)
+    async with catalog.write("drive") as connection:
+        found = await connection.execute(
+            select(drives.c.id).where(drives.c.org_id == org_id, drives.c.drive_key == key)
+        )
+        drive_id = found.scalar_one_or_none()
+        if drive_id is None:
+            drive_id = catalog.ids.new()
+            await connection.execute(
+                plain_insert(drives).values(
+                    id=drive_id,
+                    org_id=org_id,
+                    account_id=account_id,
+                    drive_key=key,
+                    remote_id=remote.drive_id,
+                    drive_type=remote.drive_type,
+                    name=remote.name,
+                    web_url=remote.web_url,
+                    root_item_id=remote.root_id,
+                    interval_ms=interval_ms,
+                    created_at=catalog.clock.now(),
+                )
+            )
+        else:
+            await connection.execute(
+                update(drives)
+                .where(drives.c.id == drive_id)
+                .values(account_id=account_id, interval_ms=interval_ms)
+            )
+    return str(drive_id)
+
+
+async def connect(
+    catalog: Catalog, *, drive_id: str, root_item_id: str, name: str, policy: Policy
+) -> str:
+    """Connect a folder, or change the policy of one that is connected; its scan becomes due.
+
+    Returns:
+        The connection's id.
+    """
+    now = catalog.clock.now()
+    async with catalog.write("connect") as connection:
+        drive = await drive_in(connection, drive_id)
+        found = await connection.execute(
+            select(connections.c.id, connections.c.policy).where(
+                connections.c.drive_id == drive_id, connections.c.root_item_id == root_item_id
+            )
+        )
+        known = found.mappings().one_or_none()
+        wanted = json.dumps(asdict(policy))
+        if known is not None and known["policy"] == wanted:
+            return str(known["id"])
+        values: dict[str, Any] = {
+            "name": name,
+            "policy": wanted,
+            "admitting": True,
+            "admit_cursor": None,
+        }
+        if known is None:
+            connection_id = catalog.ids.new()
+            await connection.execute(
+                plain_insert(connections).values(
+                    id=connection_id,
+                    org_id=drive.org_id,
+                    drive_id=drive_id,
+                    root_item_id=root_item_id,
+                    created_at=now,
+                    **values,
+                )
+            )
+        else:
+            connection_id = str(known["id"])
+            await connection.execute(
+                update(connections).where(connections.c.id == connection_id).values(values)
+            )
+        await reminders.put(
+            connection,
+            subject_id=connection_id,
+            org_id=drive.org_id,
+            stage="admit",
+            due_at=now,
+            payload={
+                "schema": PAYLOAD_SCHEMA,
+                "org_id": drive.org_id,
+                "connection_id": connection_id,
+            },
+        )
+        await wake_drive(connection, drive, due_at=now)
+    return connection_id
+
+
+async def wake_drive(connection: AsyncConnection, drive: Drive, *, due_at: int) -> None:
+    """Make a drive's sync due."""
+    await reminders.put(
+        connection,
+        subject_id=drive.drive_id,
+        org_id=drive.org_id,
+        stage="discover",
+        due_at=due_at,
+        lane=reminders.LANE_FRESH,
+        payload={"schema": PAYLOAD_SCHEMA, "org_id": drive.org_id, "drive_id": drive.drive_id},
+    )
+
+
+async def wake_due_drives(catalog: Catalog) -> int:
+    """Make the sync due of every drive whose interval is over; return how many."""
+    now = catalog.clock.now()
+    flowing = select(connections.c.drive_id).where(connections.c.paused.is_(False))
+    occupied = select(reminders_table.c.subject_id).where(
+        reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None)
+    )
+    is_due = (
+        drives.c.last_round_at.is_(None) | (drives.c.last_round_at + drives.c.interval_ms <= now)
+    ) & drives.c.id.in_(flowing)
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(drives).where(is_due, drives.c.id.not_in(occupied)))
+        due = [drive_of(row) for row in rows.mappings()]
+    if due:
+        async with catalog.write("wake") as connection:
+            for drive in due:
+                await wake_drive(connection, drive, due_at=now)
+    return len(due)
+
+
+async def drive_in(connection: AsyncConnection, drive_id: str) -> Drive:
+    """Load a drive within a transaction.
+
+    Raises:
+        NotFound: there is no such drive.
+    """
+    rows = await connection.execute(select(drives).where(drives.c.id == drive_id))
+    row = rows.mappings().one_or_none()
+    if row is None:
+        raise NotFound(f"There is no drive {drive_id} in the catalog.")
+    return drive_of(row)
+
+
+async def fetch_drive(catalog: Catalog, drive_id: str) -> Drive:
+    """Load a drive; raises NotFound if there is none."""
+    async with catalog.read() as connection:
+        return await drive_in(connection, drive_id)
+
+
+async def all_drives(catalog: Catalog) -> list[Drive]:
+    """Return all drives."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(drives).order_by(drives.c.created_at))
+        return [drive_of(row) for row in rows.mappings()]
+
+
+async def connections_in(connection: AsyncConnection, drive_id: str) -> list[Connection]:
+    """Return the connections of a drive, within a transaction."""
+    rows = await connection.execute(
+        select(connections)
+        .where(connections.c.drive_id == drive_id)
+        .order_by(connections.c.created_at)
+    )
+    return [connection_of(row) for row in rows.mappings()]
+
+
+async def all_connections(catalog: Catalog) -> list[Connection]:
+    """Return all connections."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(connections).order_by(connections.c.created_at))
+        return [connection_of(row) for row in rows.mappings()]

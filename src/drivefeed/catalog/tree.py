@@ -1,0 +1,217 @@
+"""The shadow tree of a drive: items by id, their ancestors, their paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, func, select, update
+
+from drivefeed.catalog.dialect import batches, upsert
+from drivefeed.catalog.tables import items
+from drivefeed.domain.delta import TreeItem
+from drivefeed.domain.remote import ItemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from sqlalchemy import RowMapping
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+_DEEPEST = 400
+
+
+def item_of(row: RowMapping) -> TreeItem:
+    """Read a row of ``items``."""
+    return TreeItem(
+        item_id=row["item_id"],
+        parent_id=row["parent_id"],
+        name=row["name"],
+        kind=ItemKind(row["kind"]),
+        size=row["size"],
+        media_type=row["media_type"],
+        etag=row["etag"],
+        quick_xor=row["quick_xor"],
+        created_at=row["created_at"],
+        modified_at=row["modified_at"],
+        web_url=row["web_url"],
+        malware=row["malware"],
+        deleted=row["deleted"],
+        generation=row["generation"],
+        version_key=row["version_key"],
+        dirty=row["dirty"],
+    )
+
+
+def _row_of(drive_id: str, one: TreeItem) -> dict[str, Any]:
+    return {
+        "drive_id": drive_id,
+        "item_id": one.item_id,
+        "parent_id": one.parent_id,
+        "name": one.name,
+        "kind": one.kind,
+        "size": one.size,
+        "media_type": one.media_type,
+        "etag": one.etag,
+        "quick_xor": one.quick_xor,
+        "created_at": one.created_at,
+        "modified_at": one.modified_at,
+        "web_url": one.web_url,
+        "malware": one.malware,
+        "deleted": one.deleted,
+        "generation": one.generation,
+        "version_key": one.version_key,
+        "dirty": one.dirty,
+    }
+
+
+async def known_items(
+    connection: AsyncConnection, drive_id: str, ids: Collection[str]
+) -> dict[str, TreeItem]:
+    """Load the rows of some items, tombstones included."""
+    found: dict[str, TreeItem] = {}
+    for batch in batches(ids):
+        rows = await connection.execute(
+            select(items).where(items.c.drive_id == drive_id, items.c.item_id.in_(batch))
+        )
+        for row in rows.mappings():
+            found[row["item_id"]] = item_of(row)
+    return found
+
+
+async def save_items(connection: AsyncConnection, drive_id: str, rows: Iterable[TreeItem]) -> None:
+    """Insert or replace rows of the tree."""
+    await upsert(connection, items, [_row_of(drive_id, one) for one in rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The folders an item lies in, outermost first, without the item itself.
+
+    Attributes:
+        complete: whether they reach the drive's root.
+        alive: whether none of them is deleted.
+        seen: whether all of them were seen in the generation that was asked for.
+    """
+
+    folders: tuple[TreeItem, ...]
+    complete: bool
+    alive: bool
+    seen: bool
+
+    def below(self, root_id: str) -> tuple[TreeItem, ...] | None:
+        """The folders between a connected folder and the item, or None if it lies elsewhere."""
+        for position, folder in enumerate(self.folders):
+            if folder.item_id == root_id:
+                return self.folders[position + 1 :]
+        return None
+
+
+async def lineages(
+    connection: AsyncConnection,
+    drive_id: str,
+    of: Iterable[TreeItem],
+    *,
+    generation: int | None = None,
+) -> dict[str, Lineage]:
+    """Climb from items to the root, level by level: one query for each level, not for each item."""
+    wanted = list(of)
+    folders: dict[str, TreeItem] = {}
+    missing: set[str] = set()
+    level = {one.parent_id for one in wanted if one.parent_id}
+    for _ in range(_DEEPEST):
+        ask = {key for key in level if key not in folders and key not in missing}
+        if not ask:
+            break
+        loaded = await known_items(connection, drive_id, ask)
+        missing |= ask - loaded.keys()
+        folders |= loaded
+        level = {one.parent_id for one in loaded.values() if one.parent_id}
+    return {one.item_id: _lineage(one, folders, generation) for one in wanted}
+
+
+def _lineage(one: TreeItem, folders: Mapping[str, TreeItem], generation: int | None) -> Lineage:
+    chain: list[TreeItem] = []
+    passed = {one.item_id}
+    current = one
+    while current.parent_id and current.parent_id in folders:
+        current = folders[current.parent_id]
+        if current.item_id in passed:
+            break
+        passed.add(current.item_id)
+        chain.append(current)
+    chain.reverse()
+    complete = bool(chain) and chain[0].kind is ItemKind.ROOT
+    return Lineage(
+        folders=tuple(chain),
+        complete=complete or one.kind is ItemKind.ROOT,
+        alive=not any(folder.deleted for folder in chain),
+        seen=generation is None or all(folder.generation == generation for folder in chain),
+    )
+
+
+async def dirty_items(connection: AsyncConnection, drive_id: str, *, limit: int) -> list[TreeItem]:
+    """Return items about which a decision is still to be made, containers first."""
+    rows = await connection.execute(
+        select(items).where(items.c.drive_id == drive_id, items.c.dirty).limit(limit)
+    )
+    return [item_of(row) for row in rows.mappings()]
+
+
+async def mark_children_dirty(
+    connection: AsyncConnection, drive_id: str, parents: Collection[str]
+) -> None:
+    """Pass a decision about folders on to what lies directly in them."""
+    for batch in batches(parents):
+        await connection.execute(
+            update(items)
+            .where(items.c.drive_id == drive_id, items.c.parent_id.in_(batch))
+            .values(dirty=True)
+        )
+
+
+async def mark_decided(connection: AsyncConnection, drive_id: str, ids: Collection[str]) -> None:
+    """Nothing is left to decide about these items."""
+    for batch in batches(ids):
+        await connection.execute(
+            update(items)
+            .where(items.c.drive_id == drive_id, items.c.item_id.in_(batch))
+            .values(dirty=False)
+        )
+
+
+async def bury_unseen(connection: AsyncConnection, drive_id: str, *, generation: int) -> int:
+    """After a completed full enumeration, turn what it did not see into tombstones."""
+    result = await connection.execute(
+        update(items)
+        .where(
+            items.c.drive_id == drive_id,
+            items.c.generation < generation,
+            items.c.deleted.is_(False),
+        )
+        .values(deleted=True, dirty=True)
+    )
+    return result.rowcount
+
+
+async def items_after(
+    connection: AsyncConnection, drive_id: str, cursor: str | None, *, limit: int
+) -> list[TreeItem]:
+    """Page through all items that are not deleted, by id."""
+    where = [items.c.drive_id == drive_id, items.c.deleted.is_(False)]
+    if cursor is not None:
+        where.append(items.c.item_id > cursor)
+    rows = await connection.execute(
+        select(items).where(and_(*where)).order_by(items.c.item_id).limit(limit)
+    )
+    return [item_of(row) for row in rows.mappings()]
+
+
+async def count_items(connection: AsyncConnection, drive_id: str) -> int:
+    """Count the items of a drive that are not deleted."""
+    row = await connection.execute(
+        select(func.count())
+        .select_from(items)
+        .where(items.c.drive_id == drive_id, items.c.deleted.is_(False))
+    )
+    return int(row.scalar_one())

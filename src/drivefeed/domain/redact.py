@@ -1,0 +1,69 @@
+"""Takes secrets out of text before it is kept where people read it: Redis, logs, the catalog.
+
+Error messages of HTTP libraries quote URLs, and a pre-authenticated download URL *is* a
+credential. It is better to redact too much than too little: only the value is replaced, so that
+the text still says which parameter or header there was.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+"""What stands in place of a secret."""
+
+_NAMES = (
+    r"tempauth|sig|signature|token|access[_-]?token|refresh[_-]?token|id[_-]?token|"
+    r"client[_-]?secret|client[_-]?assertion|secret|password|passwd|pwd|assertion|code|"
+    r"code[_-]?verifier|api[_-]?key|apikey|authkey|session[_-]?token|secret[_-]?access[_-]?key|"
+    r"aws[_-]?secret[_-]?access[_-]?key|requirepass|masterauth|"
+    r"x-amz-signature|x-amz-credential|x-amz-security-token|awsaccesskeyid"
+)
+
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    # scheme://user:password@host, with or without a user
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@?#'\"]*):[^\s/@'\"]+@"), rf"\1:{MASK}@"),
+    # Authorization: Bearer …, in headers and dictionaries
+    (
+        re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*b?['\"]?(?:[a-z]+\s+)?)[^\s'\",;]{6,}"),
+        rf"\1{MASK}",
+    ),
+    # Bearer …, in prose; a plain word after it is prose too
+    (
+        re.compile(
+            r"\b((?i:bearer|basic|sharedaccesssignature))\s+"
+            r"(?=\S*[0-9A-Z+/=_~]|\S{16})[A-Za-z0-9+/=._~-]{6,}"
+        ),
+        rf"\1 {MASK}",
+    ),
+    # ?tempauth=… and &sig=…, also where the ampersand was escaped
+    (re.compile(rf"(?i)([?&;](?:amp;)?(?:{_NAMES})=)[^\s&#'\"<>\\)]+"), rf"\1{MASK}"),
+    # "client_secret": "…" in JSON and in Python's repr
+    (
+        re.compile(rf"(?i)(['\"](?:{_NAMES}|authorization)['\"]\s*[:=]\s*b?)(['\"])(?:(?!\2).)*\2"),
+        rf"\1\2{MASK}\2",
+    ),
+    # client_secret=… and password: …, but not the words "code 404" or "token expired"
+    (
+        re.compile(
+            rf"(?i)(?<![?&;\w-])((?:{_NAMES.replace('|code|', '|')})\s?=\s?)(['\"]?)[^\s,;&'\")]+\2"
+        ),
+        rf"\1\2{MASK}\2",
+    ),
+    # OneDrive's personal download hosts carry the credential in the path
+    (
+        re.compile(
+            r"(?i)\b(https?://[a-z0-9.-]+\.(?:files\.1drv|1drv|livefilestore)\.com/)[^\s'\"<>)]+"
+        ),
+        rf"\1{MASK}",
+    ),
+    # JSON web tokens, wherever they stand
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"), MASK),
+)
+
+
+def redact(text: str) -> str:
+    """Return ``text`` with passwords, tokens and signatures replaced by ``***``."""
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,0 +1,163 @@
+"""The parent's end of :mod:`drivefeed.indexer.vectors.edge_child`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import drivefeed
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, Part, PartDown, Transient
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from drivefeed.indexer.vectors.identity import Identity
+
+OPENING_SECONDS: Final = 60.0
+"""How long opening may take; a log left by a crash is read again while the folder opens."""
+
+CLOSING_SECONDS: Final = 20.0
+"""How long the child may take to flush and end before it is killed; nothing answered is lost."""
+
+
+class ChildLink:
+    """One running child process. After it ended, every call says so; make a new link then.
+
+    Use :meth:`start` to make one.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self._process, self._folder = process, folder
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
+        self._ended: str | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, folder: Path, made_for: Identity) -> ChildLink:
+        """Start a child on a folder and wait until the folder is open.
+
+        Raises:
+            NeedsAttention: another process has the folder, or it was made for another model.
+            PartDown: the folder cannot be opened.
+        """
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "drivefeed.indexer.vectors.edge_child",
+            str(folder),
+            made_for.model,
+            str(made_for.dimension),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": _search_path()},
+        )
+        link = cls(process, folder)
+        opened = link._expect(0)
+        link._reading = asyncio.create_task(link._read(), name="vector index answers")
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await opened
+        except TimeoutError as error:
+            await link.close()
+            raise PartDown(
+                f"The vector index in {folder} did not open within {OPENING_SECONDS:.0f} seconds.",
+                part=Part.INDEX,
+            ) from error
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    @property
+    def alive(self) -> bool:
+        """False once the child has ended."""
+        return self._ended is None
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """Have the child do something and return its answer.
+
+        Raises:
+            PartDown: the child ended before it answered; whether it did it is not known.
+            Transient: the engine refused the call.
+        """
+        from drivefeed.indexer.vectors.edge_child import frame
+
+        if self._ended is not None:
+            raise PartDown(self._ended, part=Part.INDEX)
+        self._number += 1
+        number = self._number
+        answer = self._expect(number)
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(frame([number, method, list(arguments)]))
+            await pipe.drain()
+        except ConnectionError:
+            pass  # the reader sees the end as well, and fails the answer with the sentence for it
+        return await answer
+
+    async def close(self) -> None:
+        """Let the child finish what it was asked, flush and end; kill it if it does not."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        if self._reading is not None:
+            await self._reading
+
+    def _expect(self, number: int) -> asyncio.Future[Any]:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        return future
+
+    async def _read(self) -> None:
+        import msgspec
+
+        from drivefeed.indexer.vectors.edge_child import LENGTH
+
+        source = self._process.stdout
+        assert source is not None
+        try:
+            while True:
+                size = int.from_bytes(await source.readexactly(LENGTH), "big")
+                number, value, error = msgspec.msgpack.decode(await source.readexactly(size))
+                future = self._waiting.pop(number)
+                if future.done():
+                    continue  # its caller was cancelled
+                if error is None:
+                    future.set_result(value)
+                else:
+                    future.set_exception(_error(*error))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        code = await self._process.wait()
+        self._ended = (
+            f"The process of the vector index in {self._folder} ended (exit code {code}); "
+            "it is started again with the next call."
+        )
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(PartDown(self._ended, part=Part.INDEX))
+        self._waiting.clear()
+
+
+def _error(name: str, sentence: str) -> DrivefeedError:
+    if name == NeedsAttention.__name__:
+        return NeedsAttention(sentence, reason=Reason.MISCONFIGURED)
+    if name == PartDown.__name__:
+        return PartDown(sentence, part=Part.INDEX)
+    return Transient(sentence)
+
+
+def _search_path() -> str:
+    """Return where the child finds the very package that runs here, installed or not."""
+    root = str(Path(drivefeed.__file__).parents[1])
+    return os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))

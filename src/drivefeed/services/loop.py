@@ -1,0 +1,36 @@
+"""Watches the event loop: how long it did not come round."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from drivefeed.telemetry import LOOP_STALL_SECONDS, log
+
+_EVERY_SECONDS = 0.02
+_WORTH_A_LINE_SECONDS = 0.25
+
+_log = log("loop")
+
+
+class LoopWatch:
+    """Measures stalls of the loop it runs on.
+
+    Attributes:
+        longest: the longest stall in seconds since the start.
+    """
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(_EVERY_SECONDS)
+            stall = time.monotonic() - before - _EVERY_SECONDS
+            if stall > self.longest:
+                self.longest = stall
+                LOOP_STALL_SECONDS.set(stall)
+            if stall > _WORTH_A_LINE_SECONDS:
+                _log.warning("loop_stalled", ms=round(stall * 1000))

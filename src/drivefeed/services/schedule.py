@@ -1,0 +1,88 @@
+"""What happens on a schedule: due drives, heartbeats, the dead, lost deliveries, leftovers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from drivefeed.catalog import heartbeats
+from drivefeed.catalog.sources import wake_due_drives
+from drivefeed.domain.errors import PartDown
+from drivefeed.telemetry import log
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import ObjectStore
+    from drivefeed.services.relay import Relay
+
+_UPLOADS_OLDER_THAN_MS = 24 * 3600 * 1000
+LOOK_SECONDS = 1.0
+
+_log = log("schedule")
+
+
+class Schedule:
+    """Jobs of one process on APScheduler, each at most once at a time.
+
+    APScheduler drops a tick that is a second late unless told otherwise, hence the grace of None.
+    """
+
+    def __init__(
+        self, catalog: Catalog, relay: Relay, store: ObjectStore, *, owner: str, role: str
+    ) -> None:
+        self._catalog = catalog
+        self._relay = relay
+        self._store = store
+        self._owner = owner
+        self._role = role
+        self._scheduler = AsyncIOScheduler(
+            timezone="UTC",
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+
+    def start(self) -> None:
+        """Start ticking on the running event loop."""
+        self._every(2.0, "heartbeat", self._beat)
+        self._every(2.0, "reap", self._reap)
+        self._every(LOOK_SECONDS, "drives", self._wake)
+        self._every(1.0, "emptied", self._relay.notice_emptied_queue)
+        self._every(3.0, "lost", self._relay.bring_back)
+        self._every(3600.0, "uploads", self._sweep)
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Tick no more."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    def _every(self, seconds: float, name: str, do: Callable[[], Awaitable[Any]]) -> None:
+        async def tick() -> None:
+            try:
+                await do()
+            except PartDown as error:
+                # The next tick tries again; the relay says once that the queue is down.
+                _log.debug("tick_postponed", job=name, error=str(error))
+            except Exception as error:  # noqa: BLE001 - a tick or worker must not end the others
+                _log.error("tick_failed", job=name, error=str(error), exc_info=True)
+
+        self._scheduler.add_job(tick, "interval", seconds=seconds, id=name)
+
+    async def _beat(self) -> None:
+        await heartbeats.beat(self._catalog, self._owner, self._role)
+
+    async def _reap(self) -> None:
+        freed = await heartbeats.reap(self._catalog)
+        if freed:
+            _log.warning("dead_owners_rows_due", count=freed)
+
+    async def _wake(self) -> None:
+        await wake_due_drives(self._catalog)
+
+    async def _sweep(self) -> None:
+        before = self._catalog.clock.now() - _UPLOADS_OLDER_THAN_MS
+        count = await self._store.abort_uploads(before=before)
+        if count:
+            _log.info("uploads_aborted", count=count)

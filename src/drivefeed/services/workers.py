@@ -1,0 +1,62 @@
+"""Workers: one consumer per queue, kept alive, closed in time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from drivefeed.telemetry import log
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from drivefeed.ports import DeliveryWorker, Queue, Stage
+    from drivefeed.stages.runner import Runner, StageRun
+
+_RESTART_SECONDS = 1.0
+
+_log = log("workers")
+
+
+class Workers:
+    """Consumers for a set of stages."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        runner: Runner,
+        stages: Sequence[StageRun],
+        *,
+        concurrency: Mapping[Stage, int],
+    ) -> None:
+        self._queue = queue
+        self._runner = runner
+        self._stages = stages
+        self._concurrency = concurrency
+        self._open: dict[Stage, DeliveryWorker] = {}
+        self._closing = False
+
+    async def run(self) -> None:
+        """Consume until closed. A consumer whose loop ends by itself is started again."""
+        async with asyncio.TaskGroup() as group:
+            for stage in self._stages:
+                group.create_task(self._keep(stage), name=f"worker {stage.stage}")
+
+    async def _keep(self, stage: StageRun) -> None:
+        run = self._runner.bind(stage)
+        while not self._closing:
+            worker = self._queue.worker(
+                stage.stage, run, concurrency=self._concurrency[stage.stage]
+            )
+            self._open[stage.stage] = worker
+            try:
+                await worker.run()
+            except Exception as error:  # noqa: BLE001 - a tick or worker must not end the others
+                _log.error("worker_ended", stage=stage.stage, error=str(error), exc_info=True)
+            if not self._closing:
+                await asyncio.sleep(_RESTART_SECONDS)
+
+    async def close(self, *, grace: float) -> None:
+        """Take no more jobs; running ones get ``grace`` seconds and are handed back then."""
+        self._closing = True
+        await asyncio.gather(*(worker.close(grace=grace) for worker in self._open.values()))

@@ -1,0 +1,20 @@
+"""Microsoft Graph as a :class:`drivefeed.ports.Source`.
+
+Importing this package stays cheap: msgraph-sdk, kiota and azure-identity are imported in a thread
+when the first request of an account is made.
+"""
+
+from drivefeed.domain.quickxor import QuickXor
+from drivefeed.sources.graph.account import GraphAccount
+from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
+from drivefeed.sources.graph.source import GraphSource, normalise_drive_id
+
+__all__ = [
+    "Gate",
+    "GraphAccount",
+    "GraphSource",
+    "Lane",
+    "LocalGate",
+    "QuickXor",
+    "normalise_drive_id",
+]

@@ -1,0 +1,77 @@
+"""HTTP clients that follow nothing, remember nothing and log nothing."""
+
+from __future__ import annotations
+
+import logging
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING
+
+import httpx
+
+from drivefeed import __version__
+from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from drivefeed.sources.graph.account import GraphAccount
+
+USER_AGENT = f"NONISV|drivefeed|drivefeed/{__version__}"
+"""The form Microsoft asks for, so that its operators can tell who we are."""
+READ_TIMEOUT = 60.0
+"""Seconds of silence; answers that begin only after half a minute were reported."""
+_CONNECT_TIMEOUT = 15.0
+
+
+def open_http(account: GraphAccount, read_timeout: float) -> httpx.AsyncClient:
+    """Make an HTTP client that follows no redirect and keeps no cookie.
+
+    Loads certificates, so call this in a thread. Proxies come from the environment, but not for
+    this machine.
+
+    Raises:
+        NeedsAttention: the CA file cannot be read.
+    """
+    context = httpx.create_ssl_context()
+    if account.ca_file:
+        try:
+            context.load_verify_locations(account.ca_file)
+        except OSError as error:
+            raise NeedsAttention(
+                f"The certificate file {account.ca_file!r} cannot be read ({error}).",
+                reason=Reason.MISCONFIGURED,
+            ) from error
+    here = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
+    http = httpx.AsyncClient(
+        verify=context,
+        timeout=httpx.Timeout(read_timeout, connect=_CONNECT_TIMEOUT),
+        follow_redirects=False,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+        headers={"User-Agent": USER_AGENT},
+        mounts=here,
+    )
+    http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    # At INFO, httpx writes whole URLs to the log; httpcore at DEBUG writes Location headers. Both
+    # would put download URLs there, which open a file to anybody.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    return http
+
+
+async def read_body(response: httpx.Response, limit: int) -> bytes:
+    """Read a body of at most ``limit`` bytes.
+
+    Raises:
+        Transient: it is longer.
+        httpx.HTTPError: it broke off.
+    """
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > limit:
+            raise Transient(
+                f"Microsoft Graph answered with more than {limit} bytes where a short answer "
+                "was expected."
+            )
+        parts.append(part)
+    return b"".join(parts)

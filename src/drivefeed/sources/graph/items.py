@@ -1,0 +1,124 @@
+"""From driveItems as Graph writes them to :class:`drivefeed.domain.remote.RemoteItem`."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.remote import DeltaPage, ItemKind, RemoteItem
+from drivefeed.sources.graph import wire
+from drivefeed.sources.graph.links import check_link
+
+if TYPE_CHECKING:
+    import msgspec
+
+_log = logging.getLogger(__name__)
+
+_LARGEST = 2**63 - 1
+
+
+def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
+    """Read one driveItem; None where it does not even have an id.
+
+    Args:
+        raw: the item's JSON.
+    """
+    item, clear = wire.read_item(raw)
+    if not item.id:
+        return None
+    times = item.times or wire.FileSystemInfo()
+    hashes = (item.file.hashes if item.file else None) or wire.Hashes()
+    kind = kind_of(item) if clear else ItemKind.UNKNOWN
+    return RemoteItem(
+        item_id=item.id,
+        parent_id=_text(item.parent.id) if item.parent and kind is not ItemKind.ROOT else None,
+        name=_text(item.name),
+        kind=kind,
+        size=_size(item.size),
+        media_type=_text(item.file.mime_type) if item.file else None,
+        etag=_text(item.e_tag),
+        ctag=_text(item.c_tag),
+        quick_xor=_text(hashes.quick_xor_hash),
+        created_at=_millis(times.created_date_time) or _millis(item.created),
+        modified_at=_millis(times.last_modified_date_time) or _millis(item.modified),
+        web_url=_text(item.web_url),
+        malware=_there(item.malware),
+        deleted=_there(item.deleted) or _there(item.removed),
+    )
+
+
+def page_of(body: bytes, base_url: str) -> DeltaPage:
+    """Read one page of delta.
+
+    A page with both links goes on: ending a round early could remove what was not yet listed.
+
+    Raises:
+        Transient: the page is unreadable or has no link at all.
+        NeedsAttention: its link leads away from Graph.
+    """
+    page = wire.read_page(body)
+    items = [item_of(raw) for raw in page.value]
+    if lost := items.count(None):
+        _log.warning("a page of changes held %d items without an id; they were passed over", lost)
+    kept = tuple(item for item in items if item is not None)
+    for link, ends in ((page.next_link, False), (page.delta_link, True)):
+        if link is None or link == "":
+            continue
+        if not isinstance(link, str):
+            raise NeedsAttention(
+                "Microsoft Graph gave a link that is not text, so the round cannot go on.",
+                reason=Reason.SOURCE_MISBEHAVES,
+            )
+        check_link(link, base_url)
+        return DeltaPage(kept, None if ends else link, link if ends else None)
+    raise Transient("Microsoft Graph answered with a page that neither goes on nor ends.")
+
+
+def kind_of(item: wire.WireItem) -> ItemKind:
+    """Tell what an item is by its facets.
+
+    A shortcut or package may carry a folder facet as well, so those are asked first; an item
+    that is folder and file counts as a folder, which loses nothing below it.
+    """
+    for facet, kind in (
+        (item.root, ItemKind.ROOT),
+        (item.remote_item, ItemKind.SHORTCUT),
+        (item.package, ItemKind.PACKAGE),
+        (item.bundle, ItemKind.UNKNOWN),
+        (item.folder, ItemKind.FOLDER),
+        (item.file, ItemKind.FILE),
+    ):
+        if _there(facet):
+            return kind
+    return ItemKind.UNKNOWN
+
+
+def _there(facet: object) -> bool:
+    """A facet is set by being there, even empty; null and false are not."""
+    return facet is not None and facet is not False
+
+
+def _text(value: str | None) -> str | None:
+    """Empty counts as absent; NUL, which no database column takes, is made visible."""
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if value else None
+
+
+def _size(value: float | None) -> int | None:
+    if value is None or not 0 <= value <= _LARGEST:
+        return None
+    return int(value)
+
+
+def _millis(value: str | None) -> int | None:
+    """Read an ISO 8601 time; None for garbage and for the year 1, Graph's way to say nothing."""
+    if not value:
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+        millis = round(time.replace(tzinfo=time.tzinfo or UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+    return millis if millis > 0 else None

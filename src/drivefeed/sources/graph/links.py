@@ -1,0 +1,100 @@
+"""Which URLs may be followed, and which of them may be told our token."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urljoin
+
+import httpx
+
+from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.reasons import Reason
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+"""The hosts for which the SDK lets a token travel over plain http."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name can only mean this machine."""
+    name = host.strip("[]").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int]:
+    return (url.scheme, url.host.lower(), url.port or (443 if url.scheme == "https" else 80))
+
+
+def check_endpoint(base_url: str) -> None:
+    """Check that a configured Graph URL may be sent tokens: https, or http on this machine.
+
+    Raises:
+        NeedsAttention: it may not; the configuration has to be repaired.
+    """
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise NeedsAttention(
+            f"The Graph URL {base_url!r} is not a URL ({error}).", reason=Reason.MISCONFIGURED
+        ) from error
+    if url.scheme == "https" and url.host:
+        return
+    if url.scheme == "http" and url.host in _THIS_MACHINE:
+        return
+    raise NeedsAttention(
+        f"The Graph URL {base_url!r} does not use https. Plain http is only allowed for a server "
+        "on this machine, because the access token would travel in the clear.",
+        reason=Reason.MISCONFIGURED,
+    )
+
+
+def check_link(link: str, base_url: str) -> str:
+    """Return a nextLink or deltaLink unchanged if it leads to the configured Graph host.
+
+    The links are opaque and followed as they are, with our token; so scheme, host and port have
+    to be those of the endpoint. httpx's own parser decides, since httpx will follow it.
+
+    Raises:
+        NeedsAttention: the link leads elsewhere; no request was made.
+    """
+    try:
+        url = httpx.URL(link)
+    except (httpx.InvalidURL, TypeError):
+        url = httpx.URL()
+    if _origin(url) == _origin(httpx.URL(base_url)) and not url.userinfo:
+        return link
+    place = f"{url.scheme}://{url.host}" if url.host else "nowhere"
+    raise NeedsAttention(
+        f"Microsoft Graph gave a link that leads to {place}, which is not the configured Graph "
+        "host. It was not followed, so that nobody else is sent the access token.",
+        reason=Reason.SOURCE_MISBEHAVES,
+    )
+
+
+def download_url(location: str | None, asked: httpx.URL) -> httpx.URL:
+    """Read the ``Location`` of a download redirect.
+
+    Args:
+        location: the header; a relative one is resolved against ``asked``.
+        asked: the URL that answered with the redirect.
+
+    Raises:
+        Transient: there is none, or it is neither https nor on this machine. The message does
+            not repeat the URL, because it opens the file to anybody who has it.
+    """
+    if not location:
+        raise Transient("Microsoft Graph redirected a download without saying where to.")
+    try:
+        url = httpx.URL(urljoin(str(asked), location))
+    except (httpx.InvalidURL, ValueError) as error:
+        raise Transient("Microsoft Graph redirected a download to something not a URL.") from error
+    if not url.host or not (url.scheme == "https" or is_loopback(url.host)):
+        raise Transient(
+            f"Microsoft Graph redirected a download to {url.scheme}://{url.host}, which is not "
+            "https; it was not followed."
+        )
+    return url.copy_with(userinfo=b"")

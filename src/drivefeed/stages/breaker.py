@@ -1,0 +1,78 @@
+"""Breakers: while a part is down, its stages wait together instead of failing one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import Part
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.retry import backoff_ms
+from drivefeed.telemetry import BREAKER_OPEN
+
+if TYPE_CHECKING:
+    from drivefeed.ports import Clock, Ids
+
+HOLDS = {
+    Part.SOURCE: Reason.WAITING_FOR_SOURCE,
+    Part.STORE: Reason.WAITING_FOR_STORE,
+    Part.BACKEND: Reason.WAITING_FOR_BACKEND,
+    Part.INDEX: Reason.WAITING_FOR_INDEX,
+    Part.QUEUE: Reason.WAITING_FOR_BACKEND,
+}
+
+
+@dataclass(slots=True)
+class _State:
+    trips: int = 0
+    open_until: int = 0
+    words: str = ""
+
+
+class Breakers:
+    """One breaker per part: trips open it for longer and longer, a success closes it."""
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._states = {part: _State() for part in Part}
+
+    def wait_ms(self, part: Part) -> int:
+        """Return how long the part is still considered down; 0 when it may be tried."""
+        state = self._states[part]
+        left = state.open_until - self._clock.now()
+        if left <= 0:
+            return 0
+        # Spread the return, so that a part that comes back is not met by everybody at once.
+        return left + int(self._ids.fraction() * 500)
+
+    def words(self, part: Part) -> str:
+        """Return what the part was last seen to suffer from."""
+        return self._states[part].words
+
+    def trip(self, part: Part, words: str) -> int:
+        """The part did not answer: open, and return for how many milliseconds."""
+        state = self._states[part]
+        now = self._clock.now()
+        if state.open_until <= now:
+            state.trips += 1
+        wait = backoff_ms(
+            state.trips, fraction=self._ids.fraction(), first_ms=1_000, longest_ms=30_000
+        )
+        state.open_until = max(state.open_until, now + wait)
+        state.words = words
+        BREAKER_OPEN.labels(part).set(1)
+        return max(state.open_until - now, 1)
+
+    def close(self, part: Part) -> None:
+        """The part answered."""
+        state = self._states[part]
+        if state.trips:
+            state.trips = 0
+            state.open_until = 0
+            state.words = ""
+            BREAKER_OPEN.labels(part).set(0)
+
+    def open_parts(self) -> dict[Part, str]:
+        """Return the parts that are considered down, with the last words about each."""
+        return {part: state.words for part, state in self._states.items() if state.trips}

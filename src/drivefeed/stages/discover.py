@@ -1,0 +1,169 @@
+"""Discover and admit: follow a drive's changes page by page, and scan for a new connection."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from drivefeed.catalog import pages
+from drivefeed.catalog.reminders import Claim, postpone, release, rest
+from drivefeed.catalog.sources import connections_in, fetch_drive
+from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
+from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage
+from drivefeed.stages.outcome import Again, Ask, Outcome, Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.sources import Drive
+    from drivefeed.ports import Delivery, Source
+
+_LONGEST_RUN_SECONDS = 60.0
+_ATTENTION_AGAIN_MS = 5 * 60_000
+MOST_PAGES = 50_000
+"""Pages in one round after which the links are taken to lead in a circle."""
+
+
+class SubjectStage:
+    """What stages about drives and connections share: their waiting is their reminder's."""
+
+    stage: Stage
+    parts: tuple[Part, ...] = ()
+    _subject: str
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def subject_id(self, payload: Mapping[str, Any]) -> str:
+        """Return the subject a delivery names."""
+        return str(payload[self._subject])
+
+    async def commit(self, claim: Claim, outcome: Outcome) -> None:
+        """Write when the stage is due again, or that it rests, and release the claim."""
+        now = self.catalog.clock.now()
+        async with self.catalog.write(f"{self.stage}.done") as connection:
+            match outcome:
+                case Again():
+                    await postpone(connection, claim.subject_id, due_at=now + outcome.after_ms)
+                case Ask():
+                    after = outcome.again_after_ms or _ATTENTION_AGAIN_MS
+                    await postpone(connection, claim.subject_id, due_at=now + after)
+                case _:
+                    await rest(connection, claim.subject_id)
+            await release(connection, claim)
+        await self.noted(claim, outcome)
+
+    async def noted(self, claim: Claim, outcome: Outcome) -> None:
+        """Tell people why the subject waits; nothing by default."""
+
+    async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
+        """Release the claim; the queue tries again."""
+        del error, delivery
+        async with self.catalog.write(f"{self.stage}.attempt") as connection:
+            await release(connection, claim)
+
+
+class Discover(SubjectStage):
+    """One drive's delta: pages applied whole, a round settled, then due again."""
+
+    stage = Stage.DISCOVER
+    parts = (Part.SOURCE,)
+    _subject = "drive_id"
+
+    def __init__(self, catalog: Catalog, source: Source) -> None:
+        super().__init__(catalog)
+        self._source = source
+
+    async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
+        """Follow changes for at most a minute; go on at once where there is more."""
+        del delivery
+        drive = await fetch_drive(self.catalog, claim.subject_id)
+        async with self.catalog.read() as connection:
+            known = await connections_in(connection, drive.drive_id)
+        if not known or all(each.paused for each in known):
+            return Rest()
+        try:
+            return await self._follow(drive)
+        except NeedsAttention as error:
+            return Ask(error.reason, str(error))
+
+    async def _follow(self, drive: Drive) -> Outcome:
+        started = time.monotonic()
+        while time.monotonic() - started < _LONGEST_RUN_SECONDS:
+            if drive.settling:
+                while await pages.settle_some(self.catalog, drive.drive_id):
+                    if time.monotonic() - started > _LONGEST_RUN_SECONDS:
+                        return Again(0)
+                # The schedule makes the next round due.
+                return Rest()
+            drive = await self._one_page(drive)
+        return Again(0)
+
+    async def _one_page(self, drive: Drive) -> Drive:
+        if drive.cursor is None and not drive.enumerating:
+            drive = await pages.begin_enumeration(self.catalog, drive)
+        try:
+            page = await self._source.delta(drive.ref, drive.cursor)
+        except CursorExpired:
+            if drive.enumerating and drive.cursor is None:
+                raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
+            return await pages.begin_enumeration(self.catalog, drive)
+        self.checkpoint("page.fetched")
+        if (page.next_link is None) == (page.delta_link is None):
+            raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
+        if page.next_link is not None and page.next_link == drive.cursor:
+            raise NeedsAttention(
+                f"Drive '{drive.name}' keeps naming the same next page.",
+                reason=Reason.SOURCE_MISBEHAVES,
+            )
+        if drive.pages_in_round > MOST_PAGES:
+            raise NeedsAttention(
+                f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
+                reason=Reason.SOURCE_MISBEHAVES,
+            )
+        return await pages.apply_page(self.catalog, drive, page)
+
+    def checkpoint(self, name: str) -> None:
+        """Pass a place where a test may kill the process."""
+        self.catalog.checkpoint(name)
+
+    async def noted(self, claim: Claim, outcome: Outcome) -> None:
+        """Show on the drive why it waits."""
+        match outcome:
+            case Ask():
+                await pages.note_drive(
+                    self.catalog,
+                    claim.subject_id,
+                    hold=None,
+                    attention=outcome.reason,
+                    detail=outcome.detail,
+                )
+            case Again(hold=Reason() as hold):
+                await pages.note_drive(
+                    self.catalog,
+                    claim.subject_id,
+                    hold=hold,
+                    attention=None,
+                    detail=outcome.detail,
+                )
+            case _:
+                await pages.calm_drive(self.catalog, claim.subject_id)
+
+
+class Admit(SubjectStage):
+    """Scans the tree for a connection that is new or whose policy changed."""
+
+    stage = Stage.ADMIT
+    _subject = "connection_id"
+
+    async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
+        """Decide about the tree in chunks, each its own transaction."""
+        del delivery
+        started = time.monotonic()
+        while await pages.scan_some(self.catalog, claim.subject_id):
+            if time.monotonic() - started > _LONGEST_RUN_SECONDS:
+                return Again(0)
+        await pages.settle_soon(self.catalog, claim.subject_id)
+        return Rest()

@@ -1,0 +1,145 @@
+"""What the stages of an import share: how they load it, and how their outcomes are committed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from drivefeed.catalog import imports as catalog_imports
+from drivefeed.catalog.files import File, fetch_file
+from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
+from drivefeed.domain.identity import idempotency_key, object_key
+from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.reasons import Reason
+from drivefeed.stages.outcome import Advance, Again, Ask, Outcome, Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.reminders import Claim
+    from drivefeed.domain.errors import Part
+    from drivefeed.domain.model import Document, Import
+    from drivefeed.ports import Checkpoint, Delivery, Stage
+
+
+@dataclass(slots=True)
+class Task:
+    """One run of a stage: the import as it is, and the claim under which it is worked on."""
+
+    claim: Claim
+    delivery: Delivery
+    document: Document
+    one: Import
+    file: File
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether this version should be searchable."""
+        return self.document.wanted == self.one.import_id
+
+    @property
+    def object_key(self) -> str:
+        """Where this round's bytes are kept."""
+        one = self.one
+        return object_key(one.org_id, one.document_id, one.import_id, one.round)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key under which this round is submitted."""
+        return idempotency_key(self.one.import_id, self.one.round)
+
+
+class ImportStage(ABC):
+    """A stage whose subject is an import."""
+
+    stage: Stage
+    parts: tuple[Part, ...] = ()
+    waits_while_paused = False
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Where a test may kill the process."""
+        return self.catalog.checkpoint
+
+    def subject_id(self, payload: Mapping[str, Any]) -> str:
+        """Return the import a delivery names."""
+        return str(payload["import_id"])
+
+    async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
+        """Load the import and do the stage's work on it."""
+        try:
+            document, one = await catalog_imports.fetch(self.catalog, claim.subject_id)
+        except NotFound:
+            return None
+        if one.attention is not None and one.attention is not Reason.BACKEND_LATE:
+            # Somebody retried the delivery on the board.
+            one = await catalog_imports.unattended(self.catalog, claim.subject_id)
+        file = await fetch_file(self.catalog, document.document_id)
+        if self.waits_while_paused and file.paused:
+            return Again(0, hold=Reason.PAUSED)
+        try:
+            return await self.work(Task(claim, delivery, document, one, file))
+        except Permanent as error:
+            return Advance(Event.REFUSED, reason=error.reason, detail=str(error))
+        except NeedsAttention as error:
+            return Ask(error.reason, str(error))
+
+    @abstractmethod
+    async def work(self, task: Task) -> Outcome | None:
+        """Do the work of the stage and say what became of it."""
+
+    async def commit(self, claim: Claim, outcome: Outcome) -> None:
+        """Write an outcome and release the claim."""
+        match outcome:
+            case Advance():
+                _, one = await catalog_imports.fetch(self.catalog, claim.subject_id)
+                await self.advance(claim, one, outcome, release=True)
+            case Again(hold=Reason.PAUSED):
+                await catalog_imports.park(self.catalog, claim, hold=Reason.PAUSED)
+            case Again():
+                await catalog_imports.again(
+                    self.catalog,
+                    claim,
+                    due_at=self.catalog.clock.now() + outcome.after_ms,
+                    hold=outcome.hold,
+                    detail=outcome.detail,
+                    polled=outcome.polled,
+                )
+            case Ask():
+                later = outcome.again_after_ms
+                await catalog_imports.ask_a_person(
+                    self.catalog,
+                    claim,
+                    reason=outcome.reason,
+                    detail=outcome.detail,
+                    keep_due=None if later is None else self.catalog.clock.now() + later,
+                )
+            case Rest():
+                raise TypeError("An import rests by its state, not by an outcome.")
+
+    async def advance(
+        self, claim: Claim, one: Import, outcome: Advance, *, release: bool = False
+    ) -> Import:
+        """Commit one event; in the middle of a stage the claim is kept."""
+        return await catalog_imports.advance(
+            self.catalog,
+            claim.subject_id,
+            outcome.event,
+            round_=one.round,
+            facts=outcome.facts,
+            reason=outcome.reason,
+            detail=outcome.detail,
+            same_as=outcome.same_as,
+            claim=claim if release else None,
+        )
+
+    async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
+        """Record a failed attempt in the passport and release the claim."""
+        await catalog_imports.note_attempt(
+            self.catalog, claim, error=error, attempt=delivery.attempt
+        )

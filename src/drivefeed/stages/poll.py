@@ -1,0 +1,83 @@
+"""Poll: ask the ingestion backend once how its job stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import Part
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.retry import poll_interval_ms
+from drivefeed.ports import BackendState, BackendStatus, Stage
+from drivefeed.stages.imports import ImportStage, Task
+from drivefeed.stages.outcome import Advance, Again, Ask, Outcome
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import IngestionBackend
+
+_LATE_AGAIN_MS = 5 * 60_000
+
+
+class Poll(ImportStage):
+    """Never holds a slot while the backend works: asking again later is a commit."""
+
+    stage = Stage.POLL
+    parts = (Part.BACKEND,)
+
+    def __init__(self, catalog: Catalog, backend: IngestionBackend) -> None:
+        super().__init__(catalog)
+        self._backend = backend
+
+    async def work(self, task: Task) -> Outcome | None:
+        """Ask once and say what follows."""
+        one = task.one
+        if one.state is not State.SUBMITTED or one.backend_job is None:
+            return None
+        status = await self._backend.status(one.backend_job)
+        self.checkpoint("poll.after")
+        match status.state:
+            case BackendState.DONE:
+                facts = {"pages": status.pages or 0, "chunks": status.chunks, "shown": True}
+                return Advance(
+                    Event.SETTLED,
+                    facts,
+                    detail=f"{status.pages} pages, {status.chunks} chunks in the index",
+                )
+            case BackendState.REFUSED:
+                return Advance(
+                    Event.REFUSED,
+                    reason=status.reason or Reason.BACKEND_REFUSED,
+                    detail=status.detail,
+                )
+            case BackendState.CANCELLED:
+                return self._cancelled(task)
+            case BackendState.UNKNOWN:
+                # The backend forgot the job; it is submitted again under the same key.
+                return Advance(
+                    Event.ACCEPTED,
+                    {"backend_job": None},
+                    detail=f"the backend does not know job {one.backend_job}",
+                )
+            case _:
+                return await self._working(task, one.backend_job, status)
+
+    async def _working(self, task: Task, job_id: str, status: BackendStatus) -> Outcome:
+        if not task.is_wanted and await self._backend.cancel(job_id):
+            return self._cancelled(task)
+        await task.delivery.progress(status.progress)
+        one = task.one
+        is_late = one.deadline_at is not None and self.catalog.clock.now() > one.deadline_at
+        if not is_late:
+            return Again(poll_interval_ms(one.poll_count), polled=True)
+        if one.attention is Reason.BACKEND_LATE:
+            return Again(_LATE_AGAIN_MS, polled=True)
+        return Ask(
+            Reason.BACKEND_LATE,
+            f"Backend job {job_id} for '{task.file.name}' is past its deadline.",
+            again_after_ms=_LATE_AGAIN_MS,
+        )
+
+    def _cancelled(self, task: Task) -> Outcome:
+        reason = task.document.unwanted_reason or Reason.SUPERSEDED
+        return Advance(Event.CANCELLED, reason=reason, detail="the backend job was cancelled")

@@ -1,0 +1,48 @@
+"""Publish: make the index show, hide or place what the catalog says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.catalog.files import placed
+from drivefeed.domain.errors import Part
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.ports import Stage
+from drivefeed.stages.imports import ImportStage, Task
+from drivefeed.stages.outcome import Advance, Outcome
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import IngestionBackend
+
+
+class Publish(ImportStage):
+    """Carries the live flag, the name and the folders of a document to the index."""
+
+    stage = Stage.PUBLISH
+    parts = (Part.BACKEND,)
+
+    def __init__(self, catalog: Catalog, backend: IngestionBackend) -> None:
+        super().__init__(catalog)
+        self._backend = backend
+
+    async def work(self, task: Task) -> Outcome | None:
+        """Update the index, then record what it shows."""
+        one = task.one
+        if one.state is not State.SETTLED:
+            return None
+        is_live = one.as_live == task.document.live
+        if one.shown != is_live:
+            await self._backend.set_live(
+                document_id=one.document_id,
+                import_id=one.import_id,
+                round_=one.round,
+                live=is_live,
+            )
+        if task.document.misplaced:
+            await self._backend.set_folders(
+                document_id=one.document_id, name=task.file.name, folders=task.file.folders
+            )
+            await placed(self.catalog, one.document_id, task.file)
+        self.checkpoint("publish.after")
+        return Advance(Event.PUBLISHED, {"shown": is_live}, detail="shown" if is_live else "hidden")

@@ -1,0 +1,193 @@
+"""The runner: claims what a delivery names, runs the stage, and commits what it says.
+
+Workers believe the catalog, never the payload: a delivery only names a subject and a number. A
+number that is no longer current does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from drivefeed.catalog import reminders
+from drivefeed.domain.errors import PartDown, Throttled
+from drivefeed.domain.reasons import Reason
+from drivefeed.stages.breaker import HOLDS, Breakers
+from drivefeed.stages.outcome import Again, Ask, Outcome
+from drivefeed.telemetry import ATTEMPTS_FAILED, STAGE_SECONDS, log
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.reminders import Claim
+    from drivefeed.domain.errors import Part
+    from drivefeed.ports import Delivery, Stage
+
+BUSY_MS = 60_000
+RENEW_SECONDS = 15.0
+MOST_STARTS = 5
+
+_log = log("runner")
+
+
+class StageRun(Protocol):
+    """One stage, bound to the parts it uses."""
+
+    @property
+    def stage(self) -> Stage:
+        """The queue it serves."""
+        ...
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts without which it cannot run."""
+        ...
+
+    def subject_id(self, payload: Mapping[str, Any]) -> str:
+        """Return the subject that a delivery names."""
+        ...
+
+    async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
+        """Do the work and say what became of it; None where there was nothing to do."""
+        ...
+
+    async def commit(self, claim: Claim, outcome: Outcome) -> None:
+        """Write an outcome and release the claim, in one transaction."""
+        ...
+
+    async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
+        """Record a failed attempt and release the claim."""
+        ...
+
+
+class Runner:
+    """Runs stages for deliveries. One per process; ``owner`` names the process."""
+
+    def __init__(self, catalog: Catalog, breakers: Breakers, *, owner: str) -> None:
+        self._catalog = catalog
+        self._breakers = breakers
+        self._owner = owner
+
+    def bind(self, stage: StageRun) -> Callable[[Delivery], Awaitable[dict[str, Any]]]:
+        """Return what a queue's worker calls for each delivery of the stage."""
+
+        async def run(delivery: Delivery) -> dict[str, Any]:
+            return await self._run(stage, delivery)
+
+        return run
+
+    async def _run(self, stage: StageRun, delivery: Delivery) -> dict[str, Any]:
+        subject_id = stage.subject_id(delivery.payload)
+        claim = await self._claim(stage, subject_id, int(delivery.payload["number"]))
+        if claim is None:
+            return {"outcome": "superseded"}
+        started = time.monotonic()
+        words = _log.bind(
+            stage=stage.stage,
+            subject_id=subject_id,
+            import_id=delivery.payload.get("import_id"),
+            job_id=delivery.job_id,
+            attempt=delivery.attempt,
+        )
+        async with self._renewing(claim):
+            outcome = await self._outcome(stage, claim, delivery, words)
+        if outcome is None:
+            await self._let_go(claim)
+        else:
+            await stage.commit(claim, outcome)
+        name = type(outcome).__name__.lower() if outcome is not None else "nothing"
+        seconds = time.monotonic() - started
+        STAGE_SECONDS.labels(stage.stage, name).observe(seconds)
+        facts = _facts(outcome)
+        words.info("stage_done", outcome=name, ms=round(seconds * 1000), **facts)
+        return {"outcome": name, **facts}
+
+    async def _outcome(
+        self, stage: StageRun, claim: Claim, delivery: Delivery, words: Any
+    ) -> Outcome | None:
+        if claim.starts > MOST_STARTS:
+            return Ask(
+                Reason.CRASHES_WORKER,
+                f"The worker ended {claim.starts - 1} times during {stage.stage}.",
+            )
+        for part in stage.parts:
+            if wait := self._breakers.wait_ms(part):
+                return Again(wait, hold=HOLDS[part], detail=self._breakers.words(part))
+        try:
+            outcome = await stage.run(claim, delivery)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._hand_back(claim))
+            raise
+        except Throttled as error:
+            return Again(int(error.seconds * 1000), hold=Reason.THROTTLED, detail=str(error))
+        except PartDown as error:
+            wait = self._breakers.trip(error.part, str(error))
+            words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
+            return Again(wait, hold=HOLDS[error.part], detail=str(error))
+        except Exception as error:
+            ATTEMPTS_FAILED.labels(stage.stage).inc()
+            words.warning("attempt_failed", error=str(error), error_type=type(error).__name__)
+            if delivery.attempt >= delivery.attempts:
+                text = f"{type(error).__name__}: {error}"
+                await stage.commit(claim, Ask(Reason.ATTEMPTS_EXHAUSTED, text))
+            else:
+                await stage.attempt_failed(claim, str(error), delivery)
+            raise
+        for part in stage.parts:
+            self._breakers.close(part)
+        return outcome
+
+    async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
+        now = self._catalog.clock.now()
+        async with self._catalog.write("claim") as connection:
+            claim = await reminders.claim(
+                connection,
+                subject_id=subject_id,
+                number=number,
+                owner=self._owner,
+                now=now,
+                busy_ms=BUSY_MS,
+            )
+            if claim is not None and claim.stage != stage.stage:
+                await reminders.release(connection, claim)
+                return None
+        return claim
+
+    @asynccontextmanager
+    async def _renewing(self, claim: Claim) -> AsyncIterator[None]:
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(RENEW_SECONDS)
+                until = self._catalog.clock.now() + BUSY_MS
+                async with self._catalog.write("renew") as connection:
+                    await reminders.renew(connection, claim, busy_until=until)
+
+        renewal = asyncio.create_task(renew(), name=f"renew {claim.subject_id}")
+        try:
+            yield
+        finally:
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
+
+    async def _let_go(self, claim: Claim) -> None:
+        async with self._catalog.write("release") as connection:
+            await reminders.release(connection, claim)
+
+    async def _hand_back(self, claim: Claim) -> None:
+        """Shutdown or cancellation: the stage is due again at once, without using an attempt."""
+        async with self._catalog.write("hand_back") as connection:
+            await reminders.hand_back(connection, claim, now=self._catalog.clock.now())
+
+
+def _facts(outcome: Outcome | None) -> dict[str, Any]:
+    facts = {
+        "event": getattr(outcome, "event", None),
+        "reason": getattr(outcome, "reason", None) or getattr(outcome, "hold", None),
+    }
+    shown = {key: str(value) for key, value in facts.items() if value is not None}
+    if "event" in shown:
+        shown["happened"] = shown.pop("event")
+    return shown

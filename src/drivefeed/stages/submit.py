@@ -1,0 +1,70 @@
+"""Submit: hand a stored version to the ingestion backend, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import Part
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage, Submission
+from drivefeed.stages.imports import ImportStage, Task
+from drivefeed.stages.outcome import Advance, Outcome
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import IngestionBackend
+
+
+class Submit(ImportStage):
+    """Commits the intent before the call; after a lost reply the job is looked up by our key."""
+
+    stage = Stage.SUBMIT
+    parts = (Part.BACKEND,)
+    waits_while_paused = True
+
+    def __init__(self, catalog: Catalog, backend: IngestionBackend, *, deadline_ms: int) -> None:
+        super().__init__(catalog)
+        self._backend = backend
+        self._deadline_ms = deadline_ms
+
+    async def work(self, task: Task) -> Outcome | None:
+        """Submit, or find what an earlier call submitted."""
+        one = task.one
+        was_submitted = one.state is State.SUBMITTED
+        if one.state is State.STORED:
+            deadline_at = self.catalog.clock.now() + self._deadline_ms
+            one = await self.advance(
+                task.claim, one, Advance(Event.SUBMITTING, {"deadline_at": deadline_at})
+            )
+        if one.state is not State.SUBMITTED:
+            return None
+        job_id = await self._backend.find(task.idempotency_key) if was_submitted else None
+        if job_id is None and not task.is_wanted:
+            return Advance(
+                Event.CANCELLED,
+                reason=task.document.unwanted_reason or Reason.SUPERSEDED,
+                detail="it was no longer wanted when it was to be submitted",
+            )
+        if job_id is None:
+            self.checkpoint("submit.before")
+            job_id = await self._backend.submit(self._submission(task))
+            self.checkpoint("submit.after")
+        return Advance(Event.ACCEPTED, {"backend_job": job_id}, detail=f"backend job {job_id}")
+
+    def _submission(self, task: Task) -> Submission:
+        one = task.one
+        return Submission(
+            key=task.idempotency_key,
+            org_id=one.org_id,
+            document_id=one.document_id,
+            import_id=one.import_id,
+            round=one.round,
+            seq=task.document.seq,
+            object_key=task.object_key,
+            size=one.size or 0,
+            name=task.file.name,
+            media_type=task.file.media_type,
+            source=task.file.source,
+            folders=task.file.folders,
+        )

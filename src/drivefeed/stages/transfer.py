@@ -1,0 +1,140 @@
+"""Transfer: stream a file from the source into the object store, checked on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from drivefeed.catalog import imports as catalog_imports
+from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.quickxor import QuickXor
+from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage
+from drivefeed.stages.imports import ImportStage, Task
+from drivefeed.stages.outcome import Advance, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import ObjectStore, Source
+
+_OCTETS = "application/octet-stream"
+_ALIVE = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Size and hashes of a stream, while it passes."""
+
+    size: int
+    sha256: hashlib._Hash
+    quick_xor: QuickXor
+
+    @classmethod
+    def empty(cls) -> _Sums:
+        return cls(0, hashlib.sha256(), QuickXor())
+
+    def _update(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self.sha256.update(piece)
+        self.quick_xor.update(piece)
+
+    async def watch(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Pass a stream through; hashing happens off the event loop."""
+        async for piece in pieces:
+            await asyncio.to_thread(self._update, piece)
+            yield piece
+
+
+class Transfer(ImportStage):
+    """Copies one version under a key that names import and round: nothing is overwritten."""
+
+    stage = Stage.TRANSFER
+    parts = (Part.SOURCE, Part.STORE)
+    waits_while_paused = True
+
+    def __init__(self, catalog: Catalog, source: Source, store: ObjectStore) -> None:
+        super().__init__(catalog)
+        self._source = source
+        self._store = store
+
+    async def work(self, task: Task) -> Outcome | None:
+        """Copy the file, or adopt the object that a crash left complete."""
+        if task.one.state is not State.DISCOVERED:
+            return None
+        sums = _Sums.empty()
+        if await self._store.stat(task.object_key) is not None:
+            await self._adopt(task, sums)
+        else:
+            try:
+                await self._copy(task, sums)
+            except NotFound as error:
+                raise Permanent(
+                    f"'{task.file.name}' was gone when it was to be copied.",
+                    reason=Reason.GONE_AT_SOURCE,
+                ) from error
+            except AlreadyExists:
+                sums = _Sums.empty()
+                await self._adopt(task, sums)
+        facts = {
+            "size": sums.size,
+            "sha256": sums.sha256.hexdigest(),
+            "integrity": _integrity(task, sums),
+        }
+        twin = await self._twin(task, facts["sha256"])
+        if twin is not None:
+            return Advance(
+                Event.SAME_BYTES,
+                facts,
+                reason=Reason.SAME_BYTES,
+                same_as=twin,
+                detail=f"the same bytes as version {twin}",
+            )
+        return Advance(Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}")
+
+    async def _copy(self, task: Task, sums: _Sums) -> None:
+        file = task.file
+        if file.drive is None or file.item_id is None:
+            raise Transient(f"'{file.name}' has no place in a drive to be copied from.")
+        self.checkpoint("transfer.download.before")
+        async with self._source.download(file.drive, file.item_id) as body:
+            await self._store.put(
+                task.object_key,
+                sums.watch(body.chunks()),
+                content_type=file.media_type or _OCTETS,
+                size=body.size,
+            )
+        self.checkpoint("transfer.put.after")
+
+    async def _adopt(self, task: Task, sums: _Sums) -> None:
+        async for _ in sums.watch(self._store.read(task.object_key)):
+            pass
+
+    async def _twin(self, task: Task, sha256: object) -> str | None:
+        """Another version of the document with the same bytes that is still in use."""
+        for other in (
+            await catalog_imports.siblings(self.catalog, task.document.document_id)
+        ).values():
+            if (
+                other.import_id != task.one.import_id
+                and other.sha256 == sha256
+                and other.state in _ALIVE
+            ):
+                return other.import_id
+        return None
+
+
+def _integrity(task: Task, sums: _Sums) -> str:
+    """Compare what arrived with what was listed.
+
+    SharePoint rewrites some Office files after an upload, so bytes that differ from the listed
+    hash are accepted when they arrived whole, and marked (rclone#2036, abraunegg#205).
+    """
+    listed = task.file.quick_xor
+    if listed is None:
+        return "no_listed_hash"
+    return "verified" if sums.quick_xor.base64digest() == listed else "server_modified"

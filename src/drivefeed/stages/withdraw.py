@@ -1,0 +1,51 @@
+"""Withdraw: take a version out of the index and the store, tolerant of what is already gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import Part
+from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage
+from drivefeed.stages.imports import ImportStage, Task
+from drivefeed.stages.outcome import Advance, Again, Outcome
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import IngestionBackend, ObjectStore
+
+_CANCEL_AGAIN_MS = 2_000
+
+
+class Withdraw(ImportStage):
+    """Removes by names that carry the round, so that a later round is out of reach."""
+
+    stage = Stage.WITHDRAW
+    parts = (Part.BACKEND, Part.STORE)
+
+    def __init__(self, catalog: Catalog, backend: IngestionBackend, store: ObjectStore) -> None:
+        super().__init__(catalog)
+        self._backend = backend
+        self._store = store
+
+    async def work(self, task: Task) -> Outcome | None:
+        """Commit that nothing of it is believed any more, then remove."""
+        one = task.one
+        if one.state is State.SETTLED:
+            if task.is_wanted or one.as_live == task.document.live:
+                return None
+            reason = task.document.unwanted_reason or Reason.SUPERSEDED
+            one = await self.advance(task.claim, one, Advance(Event.UNWANTED, reason=reason))
+        if one.state is not State.WITHDRAWING:
+            return None
+        job_id = one.backend_job or await self._backend.find(task.idempotency_key)
+        if job_id is not None and not await self._backend.cancel(job_id):
+            return Again(_CANCEL_AGAIN_MS, detail="the backend still works on it")
+        await self._backend.remove(
+            document_id=one.document_id, import_id=one.import_id, round_=one.round
+        )
+        self.checkpoint("withdraw.points.after")
+        await self._store.delete(task.object_key)
+        self.checkpoint("withdraw.object.after")
+        return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")

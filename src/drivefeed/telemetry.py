@@ -1,0 +1,80 @@
+"""Logs and metrics: one vocabulary of events, one id through all stages."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from typing import TextIO
+
+STAGE_SECONDS = Histogram(
+    "drivefeed_stage_seconds",
+    "How long one run of a stage took.",
+    ["stage", "outcome"],
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800),
+)
+QUEUE_WAIT_SECONDS = Histogram(
+    "drivefeed_queue_wait_seconds",
+    "From the time a stage was due until a worker took it.",
+    ["stage"],
+    buckets=(0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800),
+)
+ATTEMPTS_FAILED = Counter(
+    "drivefeed_attempts_failed_total", "Attempts at a stage that failed.", ["stage"]
+)
+QUEUE_EVENTS = Counter(
+    "drivefeed_queue_events_total", "What happened to jobs and workers.", ["stage", "event"]
+)
+BREAKER_OPEN = Gauge("drivefeed_breaker_open", "1 while a part is considered down.", ["part"])
+LOOP_STALL_SECONDS = Gauge(
+    "drivefeed_event_loop_longest_stall_seconds",
+    "The longest time the event loop did not come round since the start.",
+)
+
+
+def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = None) -> None:
+    """Send structured logs to ``stream`` (standard error by default).
+
+    Args:
+        json: one JSON object a line, for machines; otherwise aligned text, for people.
+        level: the least severe level that is shown.
+    """
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _leave_out_none,
+    ]
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if json
+        else structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())
+    )
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, renderer]
+        if json
+        else [*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
+        logger_factory=structlog.PrintLoggerFactory(file=stream or sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(level=logging.WARNING, stream=stream or sys.stderr)
+
+
+def _leave_out_none(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    return {key: value for key, value in event.items() if value is not None}
+
+
+def log(room: str) -> Any:
+    """Return a logger that names the room it speaks from."""
+    return structlog.get_logger().bind(room=room)

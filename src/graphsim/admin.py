@@ -1,0 +1,198 @@
+"""The admin port: faults, the request log and the drives, as JSON over http without a password.
+
+It binds the loopback address only; it is for tests and demos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from graphsim.bodies import Body, SyntheticBody
+from graphsim.clock import ManualClock
+from graphsim.drives import Drive, MemoryDrive, Quirks
+from graphsim.faults import KINDS, Fault
+
+if TYPE_CHECKING:
+    from graphsim.app import Application
+    from graphsim.items import Item
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Change(msgspec.Struct):
+    """One change of a drive in memory; which fields are needed depends on ``do``."""
+
+    do: str
+    """``folder``, ``file``, ``replace``, ``rename``, ``move``, ``touch``, ``annotate``,
+    ``delete`` or ``restore``."""
+    item: str = ""
+    parent: str | None = None
+    name: str = ""
+    text: str = ""
+    """The content of a file, unless ``size`` is given."""
+    size: int | None = None
+    """Bytes of synthetic content."""
+    seed: int = 0
+    facets: dict[str, Any] = {}
+
+
+class Refused(Exception):  # noqa: N818 - reads as what happened
+    """A request the admin port does not understand; the sentence goes back as 400."""
+
+
+def admin_app(app: Application) -> Starlette:
+    """Return the admin application over a running graphsim."""
+    admin = _Admin(app)
+    routes = [
+        ("/faults", ["GET"], admin.list_faults),
+        ("/faults", ["POST"], admin.add_faults),
+        ("/faults", ["DELETE"], admin.clear_faults),
+        ("/log", ["GET"], admin.read_log),
+        ("/log", ["DELETE"], admin.clear_log),
+        ("/counters", ["GET"], admin.counters),
+        ("/drives", ["GET"], admin.list_drives),
+        ("/drives/{drive}/changes", ["POST"], admin.change),
+        ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
+        ("/drives/{drive}/expire-tokens", ["POST"], admin.expire_tokens),
+        ("/tokens/revoke", ["POST"], admin.revoke),
+        ("/clock/advance", ["POST"], admin.advance),
+    ]
+    return Starlette(routes=[Route(path, _safe(end), methods=how) for path, how, end in routes])
+
+
+class _Admin:
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def list_faults(self, _: Request) -> Response:
+        return _json(self._app.faults.waiting())
+
+    async def add_faults(self, request: Request) -> Response:
+        """Take one fault or a list of them."""
+        faults = msgspec.json.decode(await request.body(), type=list[Fault] | Fault)
+        added = faults if isinstance(faults, list) else [faults]
+        for fault in added:
+            if fault.kind not in KINDS:
+                raise Refused(f"There is no fault called {fault.kind}; choose from {KINDS}.")
+        return _json([self._app.faults.insert(fault) for fault in added], 201)
+
+    async def clear_faults(self, request: Request) -> Response:
+        number = request.query_params.get("id")
+        self._app.faults.clear(int(number) if number else None)
+        return Response(status_code=204)
+
+    async def read_log(self, request: Request) -> Response:
+        """Take ``since``, ``op`` and ``item`` as filters."""
+        asked = request.query_params
+        since = int(asked.get("since", "0"))
+        log = self._app.log
+        entries = log.entries(since=since, op=asked.get("op"), item=asked.get("item"))
+        return _json({"last": log.last, "count": len(entries), "entries": entries})
+
+    async def clear_log(self, _: Request) -> Response:
+        self._app.log.clear()
+        return Response(status_code=204)
+
+    async def counters(self, _: Request) -> Response:
+        log = self._app.log
+        leaks = len(log.leaked_authorization())
+        return _json(
+            {
+                "last": log.last,
+                "max_in_flight": log.max_in_flight,
+                "authorization_on_download_host": leaks,
+                "operations": log.totals(),
+            }
+        )
+
+    async def list_drives(self, _: Request) -> Response:
+        return _json(
+            [
+                {
+                    "id": drive.id, "name": drive.name, "driveType": drive.profile,
+                    "root": drive.tree.root_id, "items": sum(1 for _ in drive.tree.walk()),
+                    "seq": drive.tree.seq, "quirks": drive.quirks,
+                }
+                for drive in self._app.drives
+            ]
+        )  # fmt: skip
+
+    async def change(self, request: Request) -> Response:
+        """Take a list of :class:`Change`; answer with the items as they are now."""
+        drive = self._drive(request)
+        if not isinstance(drive, MemoryDrive):
+            raise Refused(f"{drive.name} is a real folder; change the folder itself.")
+        changes = msgspec.json.decode(await request.body(), type=list[Change])
+        return _json([_applied(drive, change) for change in changes])
+
+    async def set_quirks(self, request: Request) -> Response:
+        drive = self._drive(request)
+        wanted = {**msgspec.to_builtins(drive.quirks), **msgspec.json.decode(await request.body())}
+        drive.quirks = msgspec.convert(wanted, Quirks)
+        return _json(drive.quirks)
+
+    async def expire_tokens(self, request: Request) -> Response:
+        self._drive(request).expire_tokens()
+        return Response(status_code=204)
+
+    async def revoke(self, request: Request) -> Response:
+        """Refuse all access tokens; with ``?refresh=1`` the refresh tokens too."""
+        self._app.entra.grants.revoke_access_tokens()
+        if request.query_params.get("refresh"):
+            self._app.entra.grants.revoke_refresh_tokens()
+        return Response(status_code=204)
+
+    async def advance(self, request: Request) -> Response:
+        clock = self._app.clock
+        if not isinstance(clock, ManualClock):
+            raise Refused("This graphsim runs on the real clock, which can't be advanced.")
+        clock.advance(float(request.query_params["seconds"]))
+        return _json({"now": clock.now()})
+
+    def _drive(self, request: Request) -> Drive:
+        for drive in self._app.drives:
+            if request.path_params["drive"] in {drive.id, drive.name}:
+                return drive
+        raise Refused("There is no such drive.")
+
+
+_CHANGES: dict[str, Callable[[MemoryDrive, Change, bytes | Body], Item]] = {
+    "folder": lambda drive, it, _: drive.create_folder(it.name, it.parent),
+    "file": lambda drive, it, body: drive.create_file(it.name, body, it.parent, **it.facets),
+    "replace": lambda drive, it, body: drive.replace(it.item, body),
+    "rename": lambda drive, it, _: drive.rename(it.item, it.name),
+    "move": lambda drive, it, _: drive.move(it.item, it.parent, it.name or None),
+    "touch": lambda drive, it, _: drive.touch(it.item),
+    "annotate": lambda drive, it, _: drive.annotate(it.item, **it.facets),
+    "delete": lambda drive, it, _: drive.delete(it.item),
+    "restore": lambda drive, it, _: drive.restore(it.item),
+}
+
+
+def _applied(drive: MemoryDrive, change: Change) -> Item:
+    if change.do not in _CHANGES:
+        raise Refused(f"There is no change called {change.do}; choose from {sorted(_CHANGES)}.")
+    synthetic = change.size is not None
+    body = SyntheticBody(change.seed, change.size or 0) if synthetic else change.text.encode()
+    return _CHANGES[change.do](drive, change, body)
+
+
+def _safe(end: Answer) -> Answer:
+    async def answer(request: Request) -> Response:
+        try:
+            return await end(request)
+        except (Refused, KeyError, ValueError, msgspec.MsgspecError) as error:
+            return _json({"error": str(error)}, 400)
+
+    return answer
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, media_type="application/json")

@@ -1,0 +1,271 @@
+"""One request and its answer: the ground that Graph, Entra and the download host stand on.
+
+Answers are written here and nowhere else, because here the faults of the wire live: a body cut
+short, a reset connection, a silence, a missing Content-Length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import struct
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from graphsim.clock import Clock, iso
+from graphsim.errors import GraphError
+from graphsim.faults import Asked, Fault, Faults
+from graphsim.requestlog import Entry, RequestLog
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_MAX_FORM = 1 << 16
+_SECRETS = re.compile(r"((?:tempauth|access_token|code)=)[^&]+")
+JSON_TYPE = (
+    "application/json;odata.metadata=minimal;odata.streaming=true;"
+    "IEEE754Compatible=false;charset=utf-8"
+)
+
+
+class DroppedError(Exception):
+    """The connection was cut on purpose, or the client has gone: nothing more to say."""
+
+
+class Exchange:
+    """A request as it came in, and the means to answer it.
+
+    Args:
+        scope: The ASGI scope; ``raw_path`` must be present.
+        receive: ASGI.
+        send: ASGI.
+        transport: The connection, for faults that cut it; ``None`` where it is unknown.
+        log: Where the request is recorded.
+        faults: Asked for faults of the body.
+        clock: The time of the log.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        transport: asyncio.Transport | None,
+        log: RequestLog,
+        faults: Faults,
+        clock: Clock,
+    ) -> None:
+        self._receive = receive
+        self._send = send
+        self._transport = transport
+        self._log = log
+        self._faults = faults
+        self._clock = clock
+        self.method: str = scope["method"]
+        self.raw_path: str = scope["raw_path"].decode("latin-1")
+        self.query: str = scope["query_string"].decode("latin-1")
+        self.headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        server = scope.get("server") or ("127.0.0.1", 0)
+        self.scheme: str = scope["scheme"]
+        self.host = self.headers.get("host", f"{server[0]}:{server[1]}")
+        self.base = f"{self.scheme}://{self.host}"
+        self.request_id = str(uuid.uuid4())  # noqa: TID251 - ids of requests need no replaying
+        url = self.raw_path + (f"?{self.query}" if self.query else "")
+        self.asked = Asked(method=self.method, url=url)
+        self.entry = log.begin(
+            Entry(
+                number=0, time=clock.now(), method=self.method, host=self.host,
+                url=_SECRETS.sub(r"\1***", url), request_id=self.request_id,
+                had_authorization="authorization" in self.headers,
+                range=self.headers.get("range"),
+            )
+        )  # fmt: skip
+
+    def understood(self, op: str, **facts: str | None) -> None:
+        """Record what the request asks for, and refuse it if a ``status`` fault says so.
+
+        Raises:
+            GraphError: As the fault describes.
+        """
+        first = not self.asked.op
+        self.asked.op = op
+        for name, value in facts.items():
+            setattr(self.asked, name, value)
+        self.entry.op = op
+        self.entry.drive, self.entry.item = self.asked.drive, self.asked.item
+        self.entry.name = self.asked.name
+        if first:
+            self._log.understood(self.entry)
+
+    def fault(self, *kinds: str) -> Fault | None:
+        """Return the fault that strikes this request now, and note it in the log."""
+        fault = self._faults.take(self.asked, *kinds)
+        if fault is not None:
+            self.entry.fault = fault.kind
+        return fault
+
+    def refuse_if_told(self) -> None:
+        """Raise what a ``status`` fault describes, if one strikes.
+
+        Raises:
+            GraphError: With the fault's status, code and headers.
+        """
+        fault = self.fault("status")
+        if fault is not None:
+            raise self.refusal(fault)
+
+    @staticmethod
+    def refusal(fault: Fault) -> GraphError:
+        """Return the answer that a ``status`` fault describes."""
+        headers = dict(fault.headers)
+        if fault.retry_after is not None:
+            headers["Retry-After"] = fault.retry_after
+        code = fault.code or _CODES.get(fault.status, "generalException")
+        return GraphError(fault.status, code, fault.message, fault.inner, headers)
+
+    async def form(self) -> dict[str, str]:
+        """Return the fields of a URL-encoded form, of at most 64 KiB."""
+        body = bytearray()
+        while len(body) <= _MAX_FORM:
+            message = await self._receive()
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                break
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+    async def json(
+        self,
+        status: int,
+        content: Any,
+        headers: dict[str, str] | None = None,
+        *,
+        graph: bool = True,
+    ) -> None:
+        """Answer with JSON, and with Graph's standard headers unless ``graph`` is false."""
+        kind = JSON_TYPE if graph else "application/json; charset=utf-8"
+        fields = {"Content-Type": kind, "Cache-Control": "no-store"}
+        fields |= self.standard_headers() if graph else {}
+        await self.respond(status, fields | (headers or {}), msgspec.json.encode(content))
+
+    async def error(self, error: GraphError) -> None:
+        """Answer with a Graph error."""
+        date = iso(self._clock.now()).removesuffix("Z")
+        body = error.body(self.request_id, self.client_request_id, date)
+        await self.json(error.status, body, error.headers)
+
+    @property
+    def client_request_id(self) -> str:
+        """The id that the client gave its request, or ours."""
+        return str(self.headers.get("client-request-id", self.request_id))
+
+    def standard_headers(self) -> dict[str, str]:
+        """Return the headers that Graph puts on every answer."""
+        server = {"DataCenter": "Nowhere", "Slice": "E", "Ring": "5", "RoleInstance": "graphsim"}
+        return {
+            "request-id": self.request_id,
+            "client-request-id": self.client_request_id,
+            "x-ms-ags-diagnostic": msgspec.json.encode({"ServerInfo": server}).decode(),
+            "Vary": "Accept-Encoding",
+        }
+
+    async def respond(
+        self,
+        status: int,
+        headers: dict[str, str],
+        body: bytes | AsyncIterator[bytes],
+        length: int | None = None,
+    ) -> None:
+        """Send the answer; ``length`` is that of a streamed body, null for a chunked one."""
+        if isinstance(body, bytes):
+            length = len(body)
+        if self.fault("no_length"):
+            length = None
+        if length is not None:
+            headers = headers | {"Content-Length": str(length)}
+        fields = [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
+        cut = self.fault("truncate", "reset", "stall")
+        cut = msgspec.structs.replace(cut) if cut else None
+        if cut is not None and cut.kind == "reset" and cut.after == 0:
+            await self._drop(reset=True)
+        self.entry.status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": fields})
+        if self.method == "HEAD":
+            body = b""
+        if isinstance(body, bytes):
+            await self._write(body, cut)
+        else:
+            async for block in body:
+                await self._write(block, cut)
+        if cut is not None and cut.after >= 0:
+            await self._strike(cut)
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        self.entry.complete = True
+
+    async def _write(self, block: bytes, cut: Fault | None) -> None:
+        if cut is not None and 0 <= cut.after < self.entry.bytes + len(block):
+            at = cut.after - self.entry.bytes
+            await self._out(block[:at])
+            await self._strike(cut)
+            block = block[at:]
+        await self._out(block)
+
+    async def _out(self, block: bytes) -> None:
+        if not block:
+            return
+        if self._transport is not None and self._transport.is_closing():
+            raise DroppedError
+        await self._send({"type": "http.response.body", "body": block, "more_body": True})
+        self.entry.bytes += len(block)
+
+    async def _strike(self, cut: Fault) -> None:
+        if cut.kind != "stall":
+            await self._drop(reset=cut.kind == "reset")
+        cut.after = -1
+        await asyncio.sleep(cut.seconds)
+
+    async def drop(self) -> None:
+        """Close the connection although the answer is not complete.
+
+        Raises:
+            DroppedError: Always.
+        """
+        await self._drop(reset=False)
+
+    async def _drop(self, *, reset: bool) -> None:
+        if self._transport is not None:
+            if reset:
+                while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - no event for it
+                    await asyncio.sleep(0.005)
+                sock = self._transport.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self._transport.abort()
+            else:
+                self._transport.close()
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+        raise DroppedError
+
+
+_CODES = {
+    400: "invalidRequest",
+    401: "unauthenticated",
+    403: "accessDenied",
+    404: "itemNotFound",
+    410: "resyncRequired",
+    423: "notAllowed",
+    429: "activityLimitReached",
+    501: "notSupported",
+    503: "serviceNotAvailable",
+    509: "activityLimitReached",
+}

@@ -1,0 +1,100 @@
+"""Looking at a real folder: names, kinds and stat values; no content is read here.
+
+Symbolic links, sockets, pipes and devices are not part of the drive, and neither are names that
+are not valid UTF-8, because Graph could not spell them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+import msgspec
+
+RACY_NS = 50_000_000
+"""A file written so many nanoseconds before the scan may be written again under the same time."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One file or folder on disk."""
+
+    name: str
+    is_folder: bool
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class Scan(msgspec.Struct):
+    """One look at the whole folder. Paths are relative, with ``/``; the root is empty."""
+
+    folders: dict[str, list[Found]]
+    """The entries of each folder that could be read, parents before children."""
+    unreadable: set[str]
+    """Folders whose entries are unknown: refused, or gone while we looked."""
+    started_ns: int
+
+    def is_racy(self, found: Found) -> bool:
+        """Tell whether a file may change after this look without its stat values changing."""
+        return found.mtime_ns > self.started_ns - RACY_NS
+
+
+class FolderGoneError(OSError):
+    """The served folder itself can't be read."""
+
+
+def scan(root: str) -> Scan:
+    """Look at every file and folder below ``root``, level by level.
+
+    Raises:
+        FolderGoneError: ``root`` is missing or can't be read.
+    """
+    # Compared with the file system's own times, so the machine's clock and not the virtual one.
+    result = Scan({}, set(), time.time_ns())
+    level = [""]
+    while level:
+        below: list[str] = []
+        for path in level:
+            try:
+                entries = _entries(f"{root}/{path}" if path else root)
+            except OSError as error:
+                if not path:
+                    message = f"The served folder {root} can't be read: {error.strerror}."
+                    raise FolderGoneError(error.errno, message) from error
+                result.unreadable.add(path)
+                continue
+            result.folders[path] = entries
+            below += [join(path, entry.name) for entry in entries if entry.is_folder]
+        level = below
+    return result
+
+
+def join(path: str, name: str) -> str:
+    """Join a relative path and a name."""
+    return f"{path}/{name}" if path else name
+
+
+def _entries(path: str) -> list[Found]:
+    found: list[Found] = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            one = _found(entry)
+            if one is not None:
+                found.append(one)
+    found.sort(key=lambda entry: entry.name)
+    return found
+
+
+def _found(entry: os.DirEntry[str]) -> Found | None:
+    try:
+        entry.name.encode()
+        facts = entry.stat(follow_symlinks=False)
+    except (OSError, UnicodeEncodeError):
+        return None
+    is_folder = stat.S_ISDIR(facts.st_mode)
+    if not (is_folder or stat.S_ISREG(facts.st_mode)):
+        return None
+    size = 0 if is_folder else facts.st_size
+    return Found(entry.name, is_folder, facts.st_dev, facts.st_ino, size, facts.st_mtime_ns)

@@ -1,0 +1,86 @@
+import httpx
+import pytest
+
+from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.reasons import Reason
+from drivefeed.sources.graph import normalise_drive_id
+from drivefeed.sources.graph.links import check_endpoint, check_link, download_url
+
+BASE = "https://graph.microsoft.com/v1.0"
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        f"{BASE}/drives/b!x/root/delta?token=T",
+        f"{BASE}/drives/b!x/root/delta(token='T')",
+        "https://GRAPH.microsoft.com:443/beta/drives('d')/items('i')/microsoft.graph.delta()",
+    ],
+)
+def test_graphs_own_links_come_back_unchanged(link: str) -> None:
+    assert check_link(link, BASE) == link
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://evil.example/v1.0/delta",
+        "https://graph.microsoft.com.evil.example/",
+        "http://graph.microsoft.com/v1.0/delta",
+        "https://graph.microsoft.com:444/v1.0/delta",
+        "https://graph.microsoft.com@evil.example/",
+        "https://user:pw@graph.microsoft.com/",
+        "https://graph.microsoft.com\\@evil.example/",
+        "https://evil.example\\.graph.microsoft.com/",
+        "//evil.example/v1.0",
+        "/v1.0/drives",
+        "ftp://graph.microsoft.com/",
+        "https://graph.microsoft.com\n.evil.example/",
+        "",
+        "nonsense",
+    ],
+)
+def test_links_that_lead_elsewhere_are_refused(link: str) -> None:
+    with pytest.raises(NeedsAttention) as caught:
+        check_link(link, BASE)
+    assert caught.value.reason is Reason.SOURCE_MISBEHAVES
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/v1.0", "http://localhost/v1.0", BASE])
+def test_endpoints_that_may_see_a_token(url: str) -> None:
+    check_endpoint(url)
+
+
+@pytest.mark.parametrize("url", ["http://graph.microsoft.com", "ftp://x", "", "http://10.0.0.1/"])
+def test_endpoints_that_may_not(url: str) -> None:
+    with pytest.raises(NeedsAttention) as caught:
+        check_endpoint(url)
+    assert caught.value.reason is Reason.MISCONFIGURED
+
+
+def test_a_download_url_keeps_its_query_and_loses_user_and_password() -> None:
+    asked = httpx.URL(f"{BASE}/drives/d/items/i/content")
+    url = download_url("https://u:p@t.sharepoint.com/download.aspx?tempauth=a%2Fb", asked)
+    assert str(url) == "https://t.sharepoint.com/download.aspx?tempauth=a%2Fb"
+    assert download_url("http://localhost:1/x", asked).host == "localhost"
+
+
+@pytest.mark.parametrize(
+    "location", [None, "", "http://evil.example/?tempauth=SECRET", "file:///etc/passwd"]
+)
+def test_download_urls_that_are_not_followed(location: str | None) -> None:
+    with pytest.raises(Transient) as caught:
+        download_url(location, httpx.URL(BASE))
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "normal"),
+    [
+        ("b!AbC-dEf", "b!AbC-dEf"),
+        ("ABCDEF0123456789", "abcdef0123456789"),
+        ("BCDEF0123456789", "0bcdef0123456789"),
+    ],
+)
+def test_personal_drive_ids_have_one_form(given: str, normal: str) -> None:
+    assert normalise_drive_id(given) == normal

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from drivefeed.domain.redact import redact
+
+SECRET = "s3cr3t-V4lue.of+a/kind"
+TOKEN = "eyJ0eXAiOiJKV1Qi.eyJhdWQiOiIwMDAw.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"GET https://x.sharepoint.com/_layouts/15/download.aspx?UniqueId=1&tempauth={SECRET}&a=1",
+        f"https://s3/bucket/key?X-Amz-Credential=AK/2026&X-Amz-Signature={SECRET}",
+        f"https://acc.blob.core/x?sv=1&amp;sig={SECRET}",
+        f"Authorization: Bearer {SECRET}",
+        f"{{'Authorization': 'Bearer {SECRET}'}}",
+        f'{{"refresh_token": "{SECRET}", "x": 1}}',
+        f"client_secret={SECRET}&grant_type=client_credentials",
+        f"password = '{SECRET}'",
+        f"redis://:{SECRET.replace('/', '-')}@host:6379/0",
+        f"postgresql+asyncpg://user:{SECRET.replace('/', '-')}@db/drivefeed",
+        f"https://public.dm.files.1drv.com/y4m{SECRET}/file.pdf",
+        f"code={TOKEN}",
+        f"the token {TOKEN} is expired",
+        f"aws_secret_access_key={SECRET}",
+    ],
+)
+def test_secrets_go(text: str) -> None:
+    clean = redact(text)
+    assert SECRET not in clean
+    assert SECRET.replace("/", "-") not in clean
+    assert TOKEN not in clean
+    assert "***" in clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the token expired",
+        "HTTP status code: 404",
+        "returncode=3",
+        "GET https://graph.microsoft.com/v1.0/drives/b!x/root/delta?$top=200 gave 503",
+        "redis://host:6379/0",
+        "basic trouble with the design of a password",
+        "File 'a.py', line 3, in run",
+    ],
+)
+def test_the_rest_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_it_says_what_was_there() -> None:
+    assert redact(f"https://h/d?tempauth={SECRET}&a=1") == "https://h/d?tempauth=***&a=1"
+    assert redact("redis://u:pw@h:1") == "redis://u:***@h:1"
+
+
+def test_twice_is_the_same_as_once() -> None:
+    once = redact(f"Bearer {SECRET} https://u:p@h/?sig={SECRET}")
+    assert redact(once) == once
