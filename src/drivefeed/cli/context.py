@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
 DATA_VARIABLE = "DRIVEFEED_DATA_DIR"
+SETTINGS_NAME = "drivefeed.toml"
 LAST_DEMO_FILE = Path("drivefeed-demo") / "last"
 
 EXIT_TROUBLE = 3
@@ -47,16 +49,21 @@ options = Options()
 
 
 def settings_for_commands() -> Settings:
-    """Return the settings; without any, the data of the last demo that ran in this folder."""
-    overrides: dict[str, Any] = {}
-    if options.config is not None:
-        import os
+    """Return the settings; without any, those of the last demo that ran in this folder.
 
-        os.environ[CONFIG_VARIABLE] = str(options.config)
+    A file ``drivefeed.toml`` in the data folder counts where no other is named.
+    """
+    overrides: dict[str, Any] = {}
     if options.data_dir is not None:
         overrides["data_dir"] = options.data_dir
     elif options.config is None and LAST_DEMO_FILE.is_file():
-        overrides["data_dir"] = Path(LAST_DEMO_FILE.read_text().strip())
+        overrides["data_dir"] = Path(LAST_DEMO_FILE.read_text(encoding="utf-8").strip())
+    config = options.config
+    if config is None and "data_dir" in overrides:
+        beside = Path(overrides["data_dir"]) / SETTINGS_NAME
+        config = beside if beside.is_file() else None
+    if config is not None:
+        os.environ[CONFIG_VARIABLE] = str(config)
     return load_settings(**overrides)
 
 

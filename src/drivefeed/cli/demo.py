@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,26 +18,34 @@ import typer
 from drivefeed.bootstrap import Surroundings, open_parts
 from drivefeed.catalog.progress import Progress, progress_of
 from drivefeed.cli import context
-from drivefeed.cli.context import EXIT_NOT_CLEAN, LAST_DEMO_FILE, errors, print_json, run
+from drivefeed.cli.context import (
+    EXIT_NOT_CLEAN,
+    LAST_DEMO_FILE,
+    SETTINGS_NAME,
+    errors,
+    print_json,
+    run,
+)
 from drivefeed.cli.live import Screen
 from drivefeed.cli.look import progress_dict
 from drivefeed.cli.serve import stop_on_signals
 from drivefeed.daemon import Daemon
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
-from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
+from drivefeed.services.certificate import certify
 from drivefeed.telemetry import configure_logs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from drivefeed.services.certificate import Certificate
+    from drivefeed.settings import Settings
 
 _HOME = Path("drivefeed-demo")
 _READY_SECONDS = 30.0
 _LOOK_SECONDS = 0.25
 _CALM_LOOKS = 3
 SLOW_SECONDS = 1.5
-_NO_LIMIT = 1_000_000
-"""Resource units a minute: graphsim grants as many as we ask for."""
 
 
 def demo(
@@ -68,9 +77,30 @@ def demo(
         configure_logs(json=True, stream=log)
         final = run(_demo(served, data, once=once, slow=slow, grace=grace, quiet=as_json))
     if as_json:
-        print_json([progress_dict(one) for one in final])
-    if once and not all(one.at_rest for one in final):
+        print_json(final.as_dict())
+    if once and not final.is_clean:
         raise typer.Exit(EXIT_NOT_CLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a demo ended: the standing of its files, and the certificate if it ran to its end."""
+
+    found: list[Progress]
+    certificate: Certificate | None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every file came to an end and all parts agree."""
+        agrees = self.certificate is not None and self.certificate.holds
+        return agrees and all(one.at_rest for one in self.found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "connections": [progress_dict(one) for one in self.found],
+            "certificate": self.certificate.as_dict() if self.certificate else None,
+        }
 
 
 def _served(folder: Path | None) -> Path:
@@ -92,7 +122,7 @@ def _data_for(served: Path) -> Path:
 
 async def _demo(
     served: Path, data: Path, *, once: bool, slow: bool, grace: float, quiet: bool
-) -> list[Progress]:
+) -> Result:
     async with graphsim(served, data) as sim:
         settings = _settings(sim, served, data, grace=grace)
         around = Surroundings.real()
@@ -106,14 +136,19 @@ async def _demo(
                 running.result()
             stop_on_signals(daemon)
             screen = Screen(served, data, quiet=quiet)
+            certificate: Certificate | None = None
             try:
                 found = await _watch(daemon, running, screen, once=once)
+                if once and not running.done():
+                    certificate = await certify(
+                        parts.catalog, parts.source, parts.store, parts.index.rounds()
+                    )
             finally:
                 if not running.done():
                     daemon.stop()
                 await running
-            screen.close(found)
-            return found
+            screen.close(found, certificate)
+            return Result(found, certificate)
 
 
 async def _watch(
@@ -132,13 +167,12 @@ async def _watch(
 
 
 def _settings(sim: dict[str, Any], served: Path, data: Path, *, grace: float) -> Settings:
-    return Settings(
-        data_dir=data,
-        poll_seconds=1.0,
-        ru_per_minute=_NO_LIMIT,
-        log_json=True,
-        accounts=[
-            AccountSettings(
+    """Write the demo's settings into its data folder, where other commands find them."""
+    path = data / SETTINGS_NAME
+    path.touch(mode=0o600)
+    path.write_text(
+        _TOML.format(
+            account=_toml(
                 name="demo",
                 org="demo",
                 tenant_id=sim["tenant_id"],
@@ -147,17 +181,38 @@ def _settings(sim: dict[str, Any], served: Path, data: Path, *, grace: float) ->
                 authority=sim["login_url"],
                 graph_url=sim["graph_url"],
                 ca_file=sim["ca_file"],
-            )
-        ],
-        connections=[
-            ConnectionSettings(
+            ),
+            connection=_toml(
                 account="demo",
                 drive_id=sim["drive_id"],
-                name=served.name,
+                name=served.name or "OneDrive",
                 grace_seconds=grace,
-            )
-        ],
+            ),
+        ),
+        encoding="utf-8",
     )
+    context.options.config = path
+    context.options.data_dir = data
+    return context.settings_for_commands()
+
+
+_TOML = """# Written by 'drivefeed demo' at its start.
+poll_seconds = 1.0
+log_json = true
+# graphsim grants as many resource units as we ask for.
+ru_per_minute = 1000000
+
+[[accounts]]
+{account}
+
+[[connections]]
+{connection}
+"""
+
+
+def _toml(**values: str | float) -> str:
+    """Write keys with strings and numbers; their JSON forms are TOML as well."""
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
 
 
 @asynccontextmanager
@@ -196,8 +251,9 @@ async def _ready(
     try:
         async with asyncio.timeout(_READY_SECONDS):
             while process.returncode is None:
-                if ready_file.is_file():
-                    found: dict[str, Any] = json.loads(ready_file.read_text())
+                if await asyncio.to_thread(ready_file.is_file):
+                    words = await asyncio.to_thread(ready_file.read_text)
+                    found: dict[str, Any] = json.loads(words)
                     return found
                 await asyncio.sleep(0.05)
     except TimeoutError:

@@ -14,13 +14,14 @@ from rich.text import Text
 
 from drivefeed.catalog.progress import Progress, Standing
 from drivefeed.cli.context import console
-from drivefeed.cli.look import progress_table, reason_lines
+from drivefeed.cli.look import certificate_lines, progress_table, reason_lines
 from drivefeed.domain.lifecycle import State
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from drivefeed.daemon import Daemon
+    from drivefeed.services.certificate import Certificate
 
 _STAGES = (State.DISCOVERED, State.STORED, State.SUBMITTED, State.SETTLED)
 _WORDS = {
@@ -63,8 +64,8 @@ class Screen:
                 console.print(line, highlight=False)
                 self._last_line = line
 
-    def close(self, found: list[Progress]) -> None:
-        """Leave the last picture, and say how to go on."""
+    def close(self, found: list[Progress], certificate: Certificate | None) -> None:
+        """Leave the last picture, and say what was compared and how to go on."""
         if self._live is not None:
             self._live.stop()
         if self._quiet:
@@ -73,6 +74,9 @@ class Screen:
             total, done = one.found, one.counts[Standing.SEARCHABLE]
             console.print(f"[bold]{total} found = {done} searchable{self._rest(one)}[/]")
             for line in reason_lines(one):
+                console.print(line)
+        if certificate is not None:
+            for line in certificate_lines(certificate):
                 console.print(line)
         seconds = time.monotonic() - self._started
         first = f"{self._first_at:.1f} s" if self._first_at is not None else "none"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drivefeed.catalog.listing import ListedFile
+    from drivefeed.services.certificate import Certificate
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -138,6 +139,20 @@ def reason_lines(one: Progress) -> list[str]:
                 f"{meaning_of(why)} [dim]{remedy_of(why)}[/]"
             )
     return lines
+
+
+def certificate_lines(certificate: Certificate) -> Iterator[str]:
+    """Say what was compared and what differs."""
+    yield (
+        f"{certificate.live_documents} documents are live, "
+        f"{certificate.points} points in the index, {certificate.objects} objects in the store."
+    )
+    for kind, drift in certificate.drift.items():
+        yield f"[red]{drift.count} {kind.replace('_', ' ')}[/]"
+        for example in drift.examples:
+            yield f"  {escape(example)}"
+    if certificate.holds:
+        yield "[green]Source, catalog, store and index agree; extra = 0.[/]"
 
 
 def imports(

@@ -17,7 +17,7 @@ from drivefeed.cli.context import (
     print_json,
     run,
 )
-from drivefeed.cli.look import progress_dict, reason_lines
+from drivefeed.cli.look import certificate_lines, progress_dict, reason_lines
 from drivefeed.services.certificate import Certificate, certify
 
 if TYPE_CHECKING:
@@ -65,13 +65,5 @@ def _show(certificate: Certificate) -> None:
         console.print(f"[bold]{escape(one.connection.name)}[/]: {one.found} found = {parts}")
         for line in reason_lines(one):
             console.print(line)
-    console.print(
-        f"{certificate.live_documents} documents are live, "
-        f"{certificate.points} points in the index, {certificate.objects} objects in the store."
-    )
-    for kind, drift in certificate.drift.items():
-        console.print(f"[red]{drift.count} {kind.replace('_', ' ')}[/]")
-        for example in drift.examples:
-            console.print(f"  {escape(example)}")
-    if certificate.holds:
-        console.print("[green]Source, catalog, store and index agree; extra = 0.[/]")
+    for line in certificate_lines(certificate):
+        console.print(line)
