@@ -28,6 +28,9 @@ QUEUE_WAIT_SECONDS = Histogram(
 ATTEMPTS_FAILED = Counter(
     "drivefeed_attempts_failed_total", "Attempts at a stage that failed.", ["stage"]
 )
+QUEUE_EVENTS = Counter(
+    "drivefeed_queue_events_total", "What happened to jobs and workers.", ["stage", "event"]
+)
 BREAKER_OPEN = Gauge("drivefeed_breaker_open", "1 while a part is considered down.", ["part"])
 LOOP_STALL_SECONDS = Gauge(
     "drivefeed_event_loop_longest_stall_seconds",

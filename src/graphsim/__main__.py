@@ -11,11 +11,15 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from graphsim.items import Profile
-from graphsim.serving import Endpoints, serve
+from graphsim.serving import serve
+
+if TYPE_CHECKING:
+    from graphsim.endpoints import Endpoints
 
 _PR_SET_PDEATHSIG = 1
 

@@ -6,7 +6,7 @@ It binds the loopback address only; it is for tests and demos.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -21,6 +21,7 @@ from graphsim.faults import KINDS, Fault
 
 if TYPE_CHECKING:
     from graphsim.app import Application
+    from graphsim.items import Item
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -162,30 +163,25 @@ class _Admin:
         raise Refused("There is no such drive.")
 
 
-def _applied(drive: MemoryDrive, change: Change) -> Any:
-    body: bytes | Body = change.text.encode()
-    if change.size is not None:
-        body = SyntheticBody(change.seed, change.size)
-    match change.do:
-        case "folder":
-            return drive.create_folder(change.name, change.parent)
-        case "file":
-            return drive.create_file(change.name, body, change.parent, **change.facets)
-        case "replace":
-            return drive.replace(change.item, body)
-        case "rename":
-            return drive.rename(change.item, change.name)
-        case "move":
-            return drive.move(change.item, change.parent, change.name or None)
-        case "touch":
-            return drive.touch(change.item)
-        case "annotate":
-            return drive.annotate(change.item, **change.facets)
-        case "delete":
-            return drive.delete(change.item)
-        case "restore":
-            return drive.restore(change.item)
-    raise Refused(f"There is no change called {change.do}.")
+_CHANGES: dict[str, Callable[[MemoryDrive, Change, bytes | Body], Item]] = {
+    "folder": lambda drive, it, _: drive.create_folder(it.name, it.parent),
+    "file": lambda drive, it, body: drive.create_file(it.name, body, it.parent, **it.facets),
+    "replace": lambda drive, it, body: drive.replace(it.item, body),
+    "rename": lambda drive, it, _: drive.rename(it.item, it.name),
+    "move": lambda drive, it, _: drive.move(it.item, it.parent, it.name or None),
+    "touch": lambda drive, it, _: drive.touch(it.item),
+    "annotate": lambda drive, it, _: drive.annotate(it.item, **it.facets),
+    "delete": lambda drive, it, _: drive.delete(it.item),
+    "restore": lambda drive, it, _: drive.restore(it.item),
+}
+
+
+def _applied(drive: MemoryDrive, change: Change) -> Item:
+    if change.do not in _CHANGES:
+        raise Refused(f"There is no change called {change.do}; choose from {sorted(_CHANGES)}.")
+    synthetic = change.size is not None
+    body = SyntheticBody(change.seed, change.size or 0) if synthetic else change.text.encode()
+    return _CHANGES[change.do](drive, change, body)
 
 
 def _safe(end: Answer) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from graphsim.addressing import parse_address
 from graphsim.downloads import Downloads, is_download
@@ -11,15 +12,16 @@ from graphsim.errors import GraphError
 from graphsim.exchange import DroppedError, Exchange, Receive, Scope, Send
 from graphsim.faults import Faults
 from graphsim.graph import Caller, Graph
+from graphsim.pages import Pages
 from graphsim.requestlog import RequestLog
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.seals import Seals
-    from graphsim.grants import Directory
-    from graphsim.drives import Drive
-    from graphsim.clock import Clock
     from collections.abc import Sequence
+
+    from graphsim.clock import Clock
+    from graphsim.drives import Drive
+    from graphsim.grants import Directory
+    from graphsim.seals import Seals
 
 Connections = dict[tuple[str, int], asyncio.Transport]
 """Open connections by the client's address, so that faults can cut them."""
@@ -56,14 +58,8 @@ class Application:
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
         self.downloads = Downloads(drives, seals, clock, url_lifetime, download_host)
-        self.graph = Graph(
-            drives,
-            seals,
-            [directory.user_id, directory.user_name],
-            page_size,
-            self.downloads.url,
-            self.downloads.send,
-        )
+        users = [directory.user_id, directory.user_name]
+        self.graph = Graph(drives, users, Pages(seals, page_size), self.downloads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
@@ -71,7 +67,10 @@ class Application:
             return
         client = scope.get("client")
         transport = self.connections.get(tuple(client)) if client else None
-        exchange = Exchange(scope, receive, send, transport, self.log, self.faults, self.clock)
+        exchange = Exchange(
+            scope, receive, send,
+            transport=transport, log=self.log, faults=self.faults, clock=self.clock,
+        )  # fmt: skip
         try:
             await self._answer(exchange)
         except GraphError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

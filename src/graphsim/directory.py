@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import stat
 import time
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,14 +24,15 @@ from graphsim.matching import Matcher, Placed, Plan, Unsettled
 from graphsim.scanning import FolderGoneError, Found, Scan, scan
 from graphsim.shelf import Shelf
 from graphsim.tree import Tree
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.seals import Seals
-    from graphsim.clock import Clock
     from pathlib import Path
 
+    from graphsim.clock import Clock
+    from graphsim.seals import Seals
+
 _PAUSE = 0.1
+_LARGE = 16 << 20
 _LATEST = 253_402_300_799.0
 _log = logging.getLogger("graphsim")
 
@@ -59,10 +62,11 @@ class DirectoryDrive(Drive):
         self._shelf = Shelf(state, self.folder, profile)
         identifier = drive_id(profile, f"folder:{self._shelf.seed()}")
         tree = Tree(profile, identifier, clock, self._shelf.items())
-        super().__init__(self.folder.name, profile, identifier, seals, clock, tree)
+        super().__init__(self.folder.name, profile, identifier, seals=seals, clock=clock, tree=tree)
         self._looking = asyncio.Lock()
         self._looked_at = float("-inf")
         self._took = 0.0
+        self._unsaved: dict[str, Item] = {}
         self.looks = 0
         """How often the folder was looked at."""
         self.files_read = 0
@@ -82,17 +86,25 @@ class DirectoryDrive(Drive):
             pause = max(_PAUSE, 2 * self._took)
             if not at_once and time.monotonic() - self._looked_at < pause:
                 return
-            began = time.monotonic()
             try:
                 look, plan = await asyncio.to_thread(self._look)
             except FolderGoneError as error:
                 raise GraphError(503, "serviceNotAvailable", str(error)) from error
-            changed = self._apply(look, plan)
-            if changed:
-                await asyncio.to_thread(self._shelf.save, changed)
+            self._unsaved |= self._apply(look, plan)
+            await self._save()
             self.looks += 1
             self._looked_at = time.monotonic()
-            self._took = self._looked_at - began
+
+    async def _save(self) -> None:
+        """Put new states on the shelf before any client hears of them."""
+        if not self._unsaved:
+            return
+        try:
+            await asyncio.to_thread(self._shelf.save, list(self._unsaved.values()))
+        except sqlite3.Error as error:
+            message = f"graphsim can't write its state ({error}); free some disk space."
+            raise GraphError(503, "serviceNotAvailable", message) from error
+        self._unsaved.clear()
 
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's bytes; the folder is looked at again if it is not as remembered.
@@ -100,6 +112,8 @@ class DirectoryDrive(Drive):
         Raises:
             GraphError: 404 when the file is gone, 403 when it can't be read.
         """
+        if item.place is not None and item.place.racy:
+            await self.refresh(at_once=True)
         for attempt in range(3):
             item = self.tree.items[item.id]
             if item.deleted:
@@ -124,9 +138,17 @@ class DirectoryDrive(Drive):
         raise not_found()
 
     def _look(self) -> tuple[Scan, Plan]:
+        began = time.monotonic()
         look = scan(str(self.folder))
+        self._took = time.monotonic() - began
         same = self.quirks.restore == "same"
-        return look, Matcher(self.tree, look, self._hash, restore_same=same).plan()
+
+        def hash_of(path: str, found: Found) -> str | None:
+            if found.size > _LARGE and look.is_racy(found):
+                raise Unsettled  # it is being written: reading it now would be in vain
+            return self._hash(path, found)
+
+        return look, Matcher(self.tree, look, hash_of, restore_same=same).plan()
 
     def _hash(self, path: str, found: Found) -> str | None:
         try:
@@ -151,7 +173,7 @@ class DirectoryDrive(Drive):
                 raise Unsettled
         return value
 
-    def _apply(self, look: Scan, plan: Plan) -> list[Item]:
+    def _apply(self, look: Scan, plan: Plan) -> dict[str, Item]:
         """Record a plan in the tree; return the items whose remembered state must be saved."""
         changed: dict[str, Item] = {}
         ids = {"": self.tree.root_id}
@@ -170,7 +192,7 @@ class DirectoryDrive(Drive):
                 changed |= {dead.id: dead for dead in self.tree.delete(item.id)}
         if self.looks == 0:
             changed[self.tree.root_id] = self.tree.root
-        return list(changed.values())
+        return changed
 
     def _state(self, one: Placed, parent: str, look: Scan) -> tuple[Item, bool]:
         """Return the state an entry should have, and whether that is a change clients see."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from email.utils import formatdate
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from graphsim.bodies import READ_SIZE, Body, BytesBody
@@ -12,13 +13,13 @@ from graphsim.errors import GraphError, not_found
 from graphsim.items import Item, etag, mime_type
 from graphsim.ranges import UnsatisfiableRangeError, parse_ranges
 from graphsim.seals import BadSealError, Seals
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.exchange import Exchange
-    from graphsim.drives import Drive
-    from graphsim.clock import Clock
     from collections.abc import AsyncIterator, Sequence
+
+    from graphsim.clock import Clock
+    from graphsim.drives import Drive
+    from graphsim.exchange import Exchange
 
 PREFIX = "/_download/"
 _PURPOSE = "download"

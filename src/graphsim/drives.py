@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,13 +25,13 @@ class Quirks(msgspec.Struct):
     descendant_tombstones: bool = True
     """Report the tombstones of what was below a removed folder."""
     tombstone_fields: str = "profile"
-    """``profile``: the documented fields of the drive type; ``id_only``: the id and nothing else."""
+    """``profile``: the documented fields of the drive type; ``id_only``: the id alone."""
     link_form: str = "query"
-    """``query``: ``root/delta?token=``; ``function``: ``drives('d')/items('i')/…delta(token='')``."""
+    """``query``: ``root/delta?token=``; ``function``: ``drives('d')/…/delta(token='')``."""
     scoped_delta: str = "work"
     """Delta below the root: ``work``, ``not_supported`` (501) or ``not_found`` (404)."""
     restore: str = "same"
-    """A file put back at its old place with its old bytes gets the ``same`` id, or a ``new`` one."""
+    """What comes back to its old place with its old bytes gets the ``same`` id or a ``new`` one."""
     cutoff: bool = False
     """The drive was removed by its owner: every call answers 400, as reported by clients."""
 
@@ -53,6 +53,7 @@ class Drive:
         name: str,
         profile: Profile,
         identifier: str,
+        *,
         seals: Seals,
         clock: Clock,
         tree: Tree | None = None,
@@ -67,10 +68,10 @@ class Drive:
         self.rounds = Rounds(
             self.tree,
             seals,
-            identifier,
-            profile,
-            lambda: self.epoch,
-            lambda: self.quirks.descendant_tombstones,
+            drive=identifier,
+            profile=profile,
+            epoch=lambda: self.epoch,
+            descendant_tombstones=lambda: self.quirks.descendant_tombstones,
         )
 
     def expire_tokens(self) -> None:
@@ -100,7 +101,8 @@ class MemoryDrive(Drive):
     """
 
     def __init__(self, name: str, profile: Profile, seals: Seals, clock: Clock) -> None:
-        super().__init__(name, profile, drive_id(profile, f"memory:{name}"), seals, clock)
+        identifier = drive_id(profile, f"memory:{name}")
+        super().__init__(name, profile, identifier, seals=seals, clock=clock)
         self._bodies: dict[str, Body] = {}
         self._unhashed: set[str] = set()
 
@@ -150,7 +152,7 @@ class MemoryDrive(Drive):
         return self._changed(item, ctag_version=item.ctag_version + content)
 
     def annotate(self, identifier: str, **facets: Any) -> Item:
-        """Lay properties over the rendered item: ``size=7``, ``malware={}``, ``file=None`` …"""
+        """Lay properties over the rendered item: ``size=7``, ``malware={}``, ``file=None``."""
         item = self._live(identifier)
         return self._changed(item, facets={**item.facets, **facets})
 

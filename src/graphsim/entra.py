@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from graphsim.clock import Clock, iso
@@ -13,8 +13,9 @@ from graphsim.grants import Directory, Grants, basic_credentials
 from graphsim.seals import BadSealError, Seals
 
 if TYPE_CHECKING:
-    from graphsim.exchange import Exchange
     from collections.abc import Callable, Coroutine
+
+    from graphsim.exchange import Exchange
 
 _PATH = re.compile(
     r"^/(?P<tenant>[^/]+)/(?:(?P<oauth>oauth2/(?:v2\.0/)?(?P<end>token|devicecode|authorize|deviceauth))"
@@ -79,11 +80,12 @@ class Entra:
         }
         op = (match.group("end") or "openid").lower()
         exchange.understood(op)
+        fault = exchange.fault("status")
+        if fault and fault.aadsts is None:
+            raise exchange.refusal(fault)
         try:
-            if fault := exchange.fault("status"):
-                if fault.aadsts is None:
-                    raise exchange.refusal(fault)
-                raise EntraError(fault.aadsts)
+            if fault:
+                raise EntraError(fault.aadsts or 0)  # noqa: TRY301 - one way out for all refusals
             if op == "openid":
                 await self._document(exchange, match, tenant)
             else:

@@ -57,6 +57,7 @@ class Exchange:
         scope: Scope,
         receive: Receive,
         send: Send,
+        *,
         transport: asyncio.Transport | None,
         log: RequestLog,
         faults: Faults,
@@ -166,7 +167,7 @@ class Exchange:
     @property
     def client_request_id(self) -> str:
         """The id that the client gave its request, or ours."""
-        return self.headers.get("client-request-id", self.request_id)
+        return str(self.headers.get("client-request-id", self.request_id))
 
     def standard_headers(self) -> dict[str, str]:
         """Return the headers that Graph puts on every answer."""
@@ -244,7 +245,7 @@ class Exchange:
     async def _drop(self, *, reset: bool) -> None:
         if self._transport is not None:
             if reset:
-                while self._transport.get_write_buffer_size():
+                while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - no event for it
                     await asyncio.sleep(0.005)
                 sock = self._transport.get_extra_info("socket")
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

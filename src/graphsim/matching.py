@@ -14,16 +14,17 @@ Nothing is changed here; the plan is applied by :mod:`graphsim.directory`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from graphsim.items import Item, Kind
 from graphsim.scanning import Found, Scan, join
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.tree import Tree
     from collections.abc import Callable, Iterator
+
+    from graphsim.tree import Tree
 
 
 class Unsettled(Exception):  # noqa: N818 - a moment to wait for, not a failure

@@ -47,7 +47,9 @@ class QuickXor:
     def digest(self) -> bytes:
         """Return the 20 bytes of the hash so far."""
         folded = self._folded ^ int.from_bytes(self._pending, "little")
-        rows = _ROWS
+        rows = 1
+        while rows * _WIDTH * 8 < folded.bit_length():
+            rows *= 2
         while rows > 1:
             rows //= 2
             half = rows * _WIDTH * 8

@@ -33,7 +33,7 @@ def parse_ranges(header: str | None, size: int) -> list[tuple[int, int]] | None:
         first, last = match.groups()
         if first:
             begin, end = int(first), int(last) + 1 if last else size
-            if end <= begin:
+            if last and end <= begin:
                 return None
         else:
             begin, end = max(size - int(last), 0), size

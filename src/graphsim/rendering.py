@@ -7,15 +7,16 @@ business delta and present, percent-encoded, in personal delta.
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from graphsim.clock import iso
 from graphsim.items import Item, Kind, Profile, ctag, etag, guid, mime_type
 
 if TYPE_CHECKING:
-    from graphsim.drives import Drive
     from collections.abc import Callable
+
+    from graphsim.drives import Drive
 
 SITE_HOST = "graphsim.invalid"
 """Host of ``webUrl`` and site ids; it exists nowhere, so no client can follow it by mistake."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,11 +19,11 @@ from graphsim.clock import parse_iso
 from graphsim.errors import GraphError, invalid_request, resync_required
 from graphsim.items import Item, Profile
 from graphsim.seals import BadSealError, Seals
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.tree import Tree
     from collections.abc import Callable
+
+    from graphsim.tree import Tree
 
 _PURPOSE = "delta"
 _OPEN_ROUNDS = 64
@@ -77,6 +78,7 @@ class Rounds:
         self,
         tree: Tree,
         seals: Seals,
+        *,
         drive: str,
         profile: Profile,
         epoch: Callable[[], int],

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import socket
 import tempfile
-import uuid
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -21,51 +18,16 @@ from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, SystemClock
 from graphsim.directory import DirectoryDrive
 from graphsim.drives import Drive, MemoryDrive
-from graphsim.grants import Directory
+from graphsim.endpoints import Endpoints, describe
+from graphsim.identity import remembered_identity
 from graphsim.items import Profile
-from graphsim.rendering import site_id
 from graphsim.seals import Seals
 
 if TYPE_CHECKING:
-    from graphsim.faults import Faults
-    from graphsim.requestlog import RequestLog
     from collections.abc import AsyncIterator, Iterator
 
-
-class DriveFacts(msgspec.Struct):
-    """One drive as a client needs to know it."""
-
-    name: str
-    drive_id: str
-    root_id: str
-    drive_type: str
-    site_id: str
-    folder: str | None
-
-
-class Endpoints(msgspec.Struct):
-    """Everything a client needs to connect; the ready file holds it as JSON."""
-
-    graph_url: str
-    """Graph over plain http, with the version prefix."""
-    graph_https_url: str
-    login_url: str
-    """Entra over https; the authority for azure-identity and MSAL."""
-    login_http_url: str
-    admin_url: str
-    ca_file: str
-    tenant_id: str
-    client_id: str
-    client_secret: str
-    refresh_token: str
-    """A fresh refresh token of the person, for clients that start from one."""
-    user_id: str
-    user_name: str
-    drive_id: str
-    root_id: str
-    site_id: str
-    drives: list[DriveFacts]
-    pid: int
+    from graphsim.faults import Faults
+    from graphsim.requestlog import RequestLog
 
 
 class GraphSim:
@@ -113,17 +75,6 @@ class GraphSim:
         return str(answer["access_token"])
 
 
-class _Identity(msgspec.Struct):
-    """What a state folder remembers, so that clients survive a restart of graphsim."""
-
-    secret: bytes
-    tenant_id: str
-    client_id: str
-    client_secret: str
-    user_id: str
-    user_name: str = "owner@graphsim.invalid"
-
-
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -161,7 +112,7 @@ async def serve(
         if state is None:
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphsim-")))
         clock = clock or SystemClock()
-        identity = await asyncio.to_thread(_identity, state)
+        identity = await asyncio.to_thread(remembered_identity, state)
         seals = Seals(identity.secret)
         kind = Profile(profile)
         drives: list[Drive] = []
@@ -171,20 +122,12 @@ async def serve(
             drives.append(drive)
         names = memory or (() if folders else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
-        fields = {name: getattr(identity, name) for name in _DIRECTORY_FIELDS}
+        size, life = page_size, url_lifetime
         app = Application(
-            drives,
-            Directory(**fields),
-            seals,
-            clock,
-            page_size=page_size,
-            url_lifetime=url_lifetime,
+            drives, identity.directory(), seals, clock, page_size=size, url_lifetime=life
         )
         async with _running(app, state, port) as endpoints:
             yield GraphSim(app, endpoints, clock, seals)
-
-
-_DIRECTORY_FIELDS = ("tenant_id", "client_id", "client_secret", "user_id", "user_name")
 
 
 @contextlib.asynccontextmanager
@@ -204,61 +147,17 @@ async def _running(app: Application, state: Path, port: int) -> AsyncIterator[En
         board = uvicorn.Config(admin_app(app), http="h11", **common)
         pairs = ((http, plain), (https, secure), (board, admin))
         servers = [(_Server(config), sock) for config, sock in pairs]
-        endpoints = _endpoints(app, plain, secure, admin, tls.ca)
-        async with asyncio.TaskGroup() as group:
-            for server, sock in servers:
-                group.create_task(server.serve(sockets=[sock]))
-            try:
-                while not all(server.started for server, _ in servers):
-                    await asyncio.sleep(0.005)
-                yield endpoints
-            finally:
-                for server, _ in servers:
-                    server.should_exit = True
-
-
-def _endpoints(
-    app: Application, plain: socket.socket, secure: socket.socket, admin: socket.socket, ca: Path
-) -> Endpoints:
-    import os
-
-    http, https, board = (sock.getsockname()[1] for sock in (plain, secure, admin))
-    directory, drives = app.entra.directory, [_facts(drive) for drive in app.drives]
-    return Endpoints(
-        graph_url=f"http://127.0.0.1:{http}/v1.0",
-        graph_https_url=f"https://127.0.0.1:{https}/v1.0",
-        login_url=f"https://127.0.0.1:{https}",
-        login_http_url=f"http://127.0.0.1:{http}",
-        admin_url=f"http://127.0.0.1:{board}",
-        ca_file=str(ca),
-        refresh_token=app.entra.grants.refresh_token(),
-        drive_id=drives[0].drive_id,
-        root_id=drives[0].root_id,
-        site_id=drives[0].site_id,
-        drives=drives,
-        pid=os.getpid(),
-        **{name: getattr(directory, name) for name in _DIRECTORY_FIELDS},
-    )
-
-
-def _facts(drive: Drive) -> DriveFacts:
-    folder = str(drive.folder) if isinstance(drive, DirectoryDrive) else None
-    kind = drive.profile.value
-    return DriveFacts(drive.name, drive.id, drive.tree.root_id, kind, site_id(drive), folder)
-
-
-def _identity(state: Path) -> _Identity:
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = state / "identity.json"
-    if path.exists():
-        return msgspec.json.decode(path.read_bytes(), type=_Identity)
-    tenant, client, user = (
-        str(uuid.UUID(bytes=secrets.token_bytes(16), version=4)) for _ in range(3)
-    )
-    identity = _Identity(secrets.token_bytes(32), tenant, client, secrets.token_urlsafe(24), user)
-    path.touch(mode=0o600)
-    path.write_bytes(msgspec.json.encode(identity))
-    return identity
+        ports = (sock.getsockname()[1] for sock in (plain, secure, admin))
+        endpoints = describe(app, *ports, ca=tls.ca)
+        running = [asyncio.create_task(one.serve(sockets=[sock])) for one, sock in servers]
+        try:
+            while not all(one.started for one, _ in servers):  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(0.005)
+            yield endpoints
+        finally:
+            for one, _ in servers:
+                one.should_exit = True
+            await asyncio.gather(*running)
 
 
 def _listening(port: int) -> socket.socket:

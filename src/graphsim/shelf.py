@@ -6,15 +6,15 @@ import fcntl
 import hashlib
 import secrets
 import sqlite3
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from graphsim.items import Item, Profile
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterable
+    from pathlib import Path
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;

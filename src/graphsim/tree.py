@@ -7,16 +7,17 @@ reports it. Deleted items stay as tombstones.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 import msgspec
 
 from graphsim.items import Item, Kind, Profile, item_id
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphsim.clock import Clock
     from collections.abc import Iterable, Iterator
+
+    from graphsim.clock import Clock
 
 
 class Tree:

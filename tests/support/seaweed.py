@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,13 @@ class SeaweedServer:
             process.kill()
             process.wait()
 
+    def remove(self) -> None:
+        """Remove its folder, and the sockets that it leaves elsewhere."""
+        for name in _SERVICES:
+            socket_name = f"seaweedfs-{name}-grpc-{self._grpc(name)}.sock"
+            Path(tempfile.gettempdir(), socket_name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def _ready(self) -> bool:
         try:
             assigned = _get(self._port("master"), "/dir/assign")
@@ -148,41 +155,32 @@ def _free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def _new_server() -> SeaweedServer:
+@contextmanager
+def running_seaweed() -> Iterator[SeaweedServer]:
+    """Start a server over an empty folder, and end it and remove the folder afterwards."""
     # Unix sockets want short paths, which tmp_path does not give.
-    return SeaweedServer(Path(tempfile.mkdtemp(prefix="weed-")))
-
-
-def _remove(server: SeaweedServer) -> None:
-    server.kill()
-    for port in server._ports:  # weed leaves these behind
-        for service in ("master", "volume", "filer", "s3"):
-            Path(tempfile.gettempdir(), f"seaweedfs-{service}-grpc-{port}.sock").unlink(
-                missing_ok=True
-            )
-    shutil.rmtree(server.folder, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="weed-"))
+    server = SeaweedServer(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        server.remove()
 
 
 @pytest.fixture(scope="session")
 def seaweed() -> Iterator[SeaweedServer]:
     """A server for the whole session; leave it running."""
-    server = _new_server()
-    try:
-        server.start()
+    with running_seaweed() as server:
         yield server
-    finally:
-        _remove(server)
 
 
 @pytest.fixture
 def own_seaweed() -> Iterator[SeaweedServer]:
     """A server for one test, which may kill it and start it again."""
-    server = _new_server()
-    try:
-        server.start()
+    with running_seaweed() as server:
         yield server
-    finally:
-        _remove(server)
 
 
 def new_prefix() -> str:

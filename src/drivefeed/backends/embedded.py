@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from drivefeed.ports import BackendState, BackendStatus, IndexJobState
 
 if TYPE_CHECKING:
-    from drivefeed.indexer.indexing import Indexing
     from drivefeed.ports import IndexJobs, Submission, VectorIndex
 
 _STATES = {
@@ -21,10 +20,9 @@ _STATES = {
 class EmbeddedBackend:
     """Remembers jobs in the catalog; the ``index`` stage does them."""
 
-    def __init__(self, jobs: IndexJobs, index: VectorIndex, indexing: Indexing) -> None:
+    def __init__(self, jobs: IndexJobs, index: VectorIndex) -> None:
         self._jobs = jobs
         self._index = index
-        self.indexing = indexing
 
     async def submit(self, submission: Submission) -> str:
         """Remember the job; the same key gives the same job."""

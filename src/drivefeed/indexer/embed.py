@@ -59,8 +59,8 @@ class _PinnedFile:
         self._inside = inside
         self._sha256 = sha256
 
-    def read(self) -> bytes:
-        """Return the verified content.
+    def path(self) -> Path:
+        """Return where it is, once its content was verified.
 
         Raises:
             ModelFilesError: It is absent or differs.
@@ -74,15 +74,15 @@ class _PinnedFile:
                 f"The embedding model needs {self._inside} of the package {self._package!r}, which"
                 " is not installed. Install drivefeed[local]."
             )
-        content = path.read_bytes()
-        found = hashlib.sha256(content).hexdigest()
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != self._sha256:
             raise ModelFilesError(
                 f"The file {path} is not the one this version of drivefeed was tested with (sha256"
                 f" {found}, expected {self._sha256}). Vectors of another model would not match"
                 " those in the index. Reinstall drivefeed[local]."
             )
-        return content
+        return path
 
 
 MODEL_FILE: Final = _PinnedFile(
@@ -105,7 +105,7 @@ def load_tokenizer() -> Tokenizer:
     """
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_buffer(TOKENIZER_FILE.read())
+    tokenizer = Tokenizer.from_file(str(TOKENIZER_FILE.path()))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -181,12 +181,13 @@ class _Model:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # The arena keeps the largest sequence's memory for ever, and spinning threads burn the
-        # processor between two texts.
+        # The arena keeps the largest sequence's memory for ever, patterns add some for each length
+        # that was seen, and spinning threads burn the processor between two texts.
         options.enable_cpu_mem_arena = False
+        options.enable_mem_pattern = False
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session: Any = onnxruntime.InferenceSession(
-            MODEL_FILE.read(), options, providers=["CPUExecutionProvider"]
+            str(MODEL_FILE.path()), options, providers=["CPUExecutionProvider"]
         )
         self._tokenizer = load_tokenizer()
         self._tokenizer.enable_truncation(MAX_SEQUENCE)

@@ -36,9 +36,15 @@ _log = log("runner")
 class StageRun(Protocol):
     """One stage, bound to the parts it uses."""
 
-    stage: Stage
-    parts: tuple[Part, ...]
-    """The parts without which it cannot run."""
+    @property
+    def stage(self) -> Stage:
+        """The queue it serves."""
+        ...
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts without which it cannot run."""
+        ...
 
     def subject_id(self, payload: Mapping[str, Any]) -> str:
         """Return the subject that a delivery names."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
 from drivefeed.domain.lifecycle import Event, State
-from drivefeed.domain.quickxor import QuickXorHash
+from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
 from drivefeed.stages.imports import ImportStage, Task
@@ -32,11 +32,11 @@ class _Sums:
 
     size: int
     sha256: hashlib._Hash
-    quick_xor: QuickXorHash
+    quick_xor: QuickXor
 
     @classmethod
     def empty(cls) -> _Sums:
-        return cls(0, hashlib.sha256(), QuickXorHash())
+        return cls(0, hashlib.sha256(), QuickXor())
 
     def _update(self, piece: bytes) -> None:
         self.size += len(piece)

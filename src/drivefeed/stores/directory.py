@@ -64,8 +64,10 @@ class DirectoryStore:
             raise AlreadyExists(f"There is an object under {key!r} already.")
         file = PartialFile(self._partial, expected=size)
         try:
-            async for piece in regroup(chunks, lambda _: PIECE):
+            spare: list[bytearray] = []
+            async for piece in regroup(chunks, lambda _: PIECE, spare):
                 await self._threads.run(file.write, piece)
+                spare.append(piece)
             digest = await self._threads.run(file.publish, target, self._root)
         finally:
             await asyncio.shield(self._threads.run(file.discard))

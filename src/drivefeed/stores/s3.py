@@ -93,7 +93,8 @@ class S3Store:
         """
         full = self._full(key)
         sizes = PartSizes(self._part_size, size)
-        async with aclosing(regroup(chunks, sizes)) as parts:
+        spare: list[bytearray] = []
+        async with aclosing(regroup(chunks, sizes, spare)) as parts:
             part = await anext(parts)
             if len(part) < sizes(0):
                 digest = await self._threads.run(self._put_whole, full, part, content_type)
@@ -101,7 +102,12 @@ class S3Store:
             if await self._threads.run(self._bucket.head, full) is not None:
                 raise AlreadyExists(f"There is an object {full!r} in the {self._bucket.where}.")
             upload = MultipartUpload(
-                self._bucket, self._threads, key=full, content_type=content_type, room=self._room
+                self._bucket,
+                self._threads,
+                key=full,
+                content_type=content_type,
+                room=self._room,
+                spare=spare,
             )
             try:
                 await upload.begin()

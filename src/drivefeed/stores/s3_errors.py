@@ -98,7 +98,7 @@ def connection_error(error: BotoCoreError, *, where: str) -> DrivefeedError:
         text = "no trusted TLS connection came about. Check the endpoint and its certificate."
     elif isinstance(error, boto.ConnectTimeoutError | boto.ReadTimeoutError):
         text = "it did not answer in time. Check that it runs and can be reached."
-    elif isinstance(error, boto.HTTPClientError):
+    elif isinstance(error, boto.ConnectionError | boto.HTTPClientError):
         text = "it cannot be reached. Check that it runs and that the endpoint is right."
     elif isinstance(error, boto.ParamValidationError | boto.NoRegionError):
         text = "its name, region or key is not valid. Correct the settings."

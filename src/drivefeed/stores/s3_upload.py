@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PLANNED_PARTS = 5000
 _DOUBLE_EVERY = 500
 _MIB = 1 << 20
+_LARGEST = 5 << 30
 PARTS_IN_FLIGHT = 3
 """Parts of one upload on their way at once: enough to keep the line busy while one is read."""
 
@@ -41,7 +42,7 @@ class PartSizes:
         """Return the size in bytes of part ``number``, counted from 0."""
         if number < _PLANNED_PARTS:
             return self._base
-        return self._base << (1 + (number - _PLANNED_PARTS) // _DOUBLE_EVERY)
+        return min(_LARGEST, self._base << (1 + (number - _PLANNED_PARTS) // _DOUBLE_EVERY))
 
 
 class MultipartUpload:
@@ -53,6 +54,7 @@ class MultipartUpload:
         key: the object's full key.
         content_type: its media type.
         room: limits the parts that all uploads of a store have on their way.
+        spare: gets each part back once it was sent, to be filled again.
     """
 
     def __init__(
@@ -63,12 +65,14 @@ class MultipartUpload:
         key: str,
         content_type: str,
         room: asyncio.Semaphore,
+        spare: list[bytearray],
     ) -> None:
         self._bucket = bucket
         self._threads = threads
         self._key = key
         self._content_type = content_type
         self._room = room
+        self._spare = spare
         self._upload: str | None = None
         self._completed = False
         self._number = 0
@@ -139,8 +143,14 @@ class MultipartUpload:
         self._sent.extend([task.result() for task in done])
 
     async def _send(self, number: int, part: bytearray) -> CompletedPartTypeDef:
-        assert self._upload is not None, "begin() comes first"
         try:
-            return await self._threads.run(self._bucket.send, self._key, self._upload, number, part)
+            return await self._threads.run(self._deliver, number, part)
         finally:
             self._room.release()
+
+    def _deliver(self, number: int, part: bytearray) -> CompletedPartTypeDef:
+        assert self._upload is not None, "begin() comes first"
+        try:
+            return self._bucket.send(self._key, self._upload, number, part)
+        finally:
+            self._spare.append(part)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from drivefeed.sources.graph import GraphAccount, GraphSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from drivefeed.domain.remote import DriveRef, RemoteItem
+    from drivefeed.ports import Source
     from graphsim.serving import GraphSim
 
 
@@ -87,17 +90,23 @@ def account_of(sim: GraphSim, **changes: str) -> GraphAccount:
     return GraphAccount(**(settings | changes))
 
 
-def source_of(account: GraphAccount, clock: RealClock | HurriedClock | None = None) -> GraphSource:
+def source_of(
+    account: GraphAccount,
+    clock: RealClock | HurriedClock | None = None,
+    *,
+    read_timeout: float = 30.0,
+) -> GraphSource:
     return GraphSource(
         {account.account_id: account},
         clock=clock or HurriedClock(),
         ids=PlainIds(),
         allowance=1_000_000,
+        read_timeout=read_timeout,
     )
 
 
 async def crawl(
-    source: GraphSource, drive: DriveRef, link: str | None = None
+    source: Source, drive: DriveRef, link: str | None = None
 ) -> tuple[dict[str, RemoteItem], str]:
     """Follow a round to its deltaLink; the last occurrence of an item wins."""
     found: dict[str, RemoteItem] = {}
@@ -110,6 +119,16 @@ async def crawl(
     raise AssertionError("the round did not end")
 
 
-async def content(source: GraphSource, drive: DriveRef, item_id: str) -> bytes:
+async def content(
+    source: Source,
+    drive: DriveRef,
+    item_id: str,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> bytes:
+    """Read a file whole, doing something after each chunk."""
+    got = []
     async with source.download(drive, item_id) as download:
-        return b"".join([chunk async for chunk in download.chunks()])
+        async for chunk in download.chunks():
+            got.append(chunk)
+            meanwhile()
+    return b"".join(got)

@@ -12,7 +12,6 @@ import xlsxwriter
 
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.model import Limits, Rejected
-
 from integration.indexer.office import W, paragraph, word_part, write_docx, write_pdf
 
 if TYPE_CHECKING:
@@ -112,13 +111,9 @@ def bomb(path: Path, size: int, declared: int) -> Path:
     end = raw.rindex(b"PK\x05\x06")
     directory = raw[start:end]
     name = b"word/document.xml"
-    common = struct.pack(
-        "<HHHHHIIIHH", 20, 0, 8, 0, 33, crc, len(packed), declared, len(name), 0
-    )
+    common = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 33, crc, len(packed), declared, len(name), 0)
     member = b"PK\x03\x04" + common + name + bytes(packed)
-    entry = (
-        b"PK\x01\x02\x14\x00" + common + struct.pack("<HHHII", 0, 0, 0, 0, start) + name
-    )
+    entry = b"PK\x01\x02\x14\x00" + common + struct.pack("<HHHII", 0, 0, 0, 0, start) + name
     count = len(kept) + 1
     directory += entry
     path.write_bytes(
@@ -176,9 +171,7 @@ async def test_an_honest_document_with_too_much_text_is_too_large(
 async def test_entity_bombs_are_refused_in_any_part(
     pool: ExtractionPool, tmp_path: Path, part: str
 ) -> None:
-    entities = "".join(
-        f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12)
-    )
+    entities = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12))
     evil = (
         f'<?xml version="1.0"?><!DOCTYPE w:hdr [<!ENTITY e0 "lol">{entities}]>'
         f'<w:hdr xmlns:w="{W}"><w:p><w:r><w:t>&e11;</w:t></w:r></w:p></w:hdr>'
@@ -215,9 +208,7 @@ async def test_external_entities_read_no_file(pool: ExtractionPool, tmp_path: Pa
     assert await rejected(pool, path) is Reason.CORRUPT
 
 
-async def test_tables_nested_a_thousand_deep_are_read(
-    pool: ExtractionPool, tmp_path: Path
-) -> None:
+async def test_tables_nested_a_thousand_deep_are_read(pool: ExtractionPool, tmp_path: Path) -> None:
     depth = 1_000
     body = (
         "<w:tbl><w:tr><w:tc>" * depth
@@ -230,11 +221,24 @@ async def test_tables_nested_a_thousand_deep_are_read(
 
 
 async def test_a_pdf_behind_a_password_is_encrypted(pool: ExtractionPool, tmp_path: Path) -> None:
-    locked = (
-        "/Encrypt << /Filter /Standard /V 1 /R 2 /P -4"
-        f" /O <{'11' * 32}> /U <{'22' * 32}> >> /ID [<00> <00>]"
-    )
-    path = write_pdf(tmp_path / "a.pdf", ["words"], extra=locked)
+    path = write_pdf(tmp_path / "a.pdf", ["words"], password="a secret")
+    assert await rejected(pool, path) is Reason.ENCRYPTED
+
+
+async def test_a_pdf_with_an_empty_password_is_open(pool: ExtractionPool, tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "a.pdf", ["words that may not be printed"], password="")
+    extraction = await pool.extract(path, name="a.pdf")
+    assert extraction.pages[0].text == "words that may not be printed"
+
+
+async def test_an_xls_behind_a_password_is_encrypted(
+    pool: ExtractionPool, tmp_path: Path, corpus: Path
+) -> None:
+    raw = bytearray((corpus / "test-columnar.xls").read_bytes())
+    begin = raw.index(b"\x09\x08\x10\x00")  # the BOF record of the workbook
+    raw[begin + 20 : begin + 22] = b"\x2f\x00"  # makes a FILEPASS record of the one behind it
+    path = tmp_path / "a.xls"
+    path.write_bytes(raw)
     assert await rejected(pool, path) is Reason.ENCRYPTED
 
 

@@ -59,7 +59,7 @@ def another_process(folder: Path) -> Iterator[Any]:
         code = f"""
             import asyncio
             from pathlib import Path
-            from drivefeed.queue import EmbeddedValkey, embedded
+            from drivefeed.queue import EmbeddedValkey, deathsig
             {before}
             async def main():
                 server = EmbeddedValkey(Path({str(folder)!r}))
@@ -133,6 +133,35 @@ async def test_it_comes_back_under_the_same_url_when_it_dies(folder: Path) -> No
     await running
 
 
+async def test_it_keeps_trying_while_it_cannot_start(folder: Path) -> None:
+    told: list[str] = []
+    server = EmbeddedValkey(folder, on_event=told.append)
+    url = await server.start()
+    running = asyncio.create_task(server.run())
+    (folder / ".valkey.conf.new").mkdir()  # the configuration can't be written now
+    os.kill(server.pid or 0, signal.SIGKILL)
+    await until(lambda: len(told) == 3)
+    assert "valkey.conf cannot be written" in told[1]
+    (folder / ".valkey.conf.new").rmdir()
+    await until(lambda: "back" in told[-1])
+    assert server.url == url
+    await server.stop()
+    await running
+
+
+async def test_stopping_while_it_starts_again_leaves_no_server(folder: Path) -> None:
+    server = EmbeddedValkey(folder)
+    await server.start()
+    running = asyncio.create_task(server.run())
+    os.kill(server.pid or 0, signal.SIGKILL)
+    await until(server._launching.locked)
+    await server.stop()
+    await running
+    assert server.pid is None
+    assert not server_files.ServerFolder(folder).is_locked("server")
+    assert not server_files.ServerFolder(folder).is_locked("daemon")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG exists on Linux only")
 async def test_it_dies_with_a_killed_parent_and_the_folder_can_be_used_at_once(
     folder: Path, another_process: Any
@@ -144,9 +173,9 @@ async def test_it_dies_with_a_killed_parent_and_the_folder_can_be_used_at_once(
         c.set("kept", "yes")
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
+    await until(lambda: not is_running(server_pid))
     server = EmbeddedValkey(folder)
     assert await server.start() == url
-    assert not is_running(server_pid)
     with client(str(url)) as c:
         assert c.get("kept") == "yes"
     await server.stop()
@@ -156,7 +185,7 @@ async def test_an_orphan_is_stopped_by_the_next_start(folder: Path, another_proc
     # As on a system that does not end the server with its parent.
     shim = folder.parent.parent / "shim.py"
     shim.write_text("import os, sys\nos.execv(sys.argv[2], sys.argv[2:])\n")
-    parent, orphan = another_process(f"embedded.deathsig.__file__ = {str(shim)!r}")
+    parent, orphan = another_process(f"deathsig.__file__ = {str(shim)!r}")
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     assert is_running(orphan)

@@ -7,7 +7,9 @@ from drivefeed.sources.graph import Lane, LocalGate
 from integration.graph_source.kit import HurriedClock, PlainIds, TurnedClock
 
 
-def gate_of(clock: HurriedClock | TurnedClock, allowance: int = 1250, share: float = 0.8) -> LocalGate:
+def gate_of(
+    clock: HurriedClock | TurnedClock, allowance: int = 1250, share: float = 0.8
+) -> LocalGate:
     return LocalGate(clock, PlainIds(), allowance=allowance, share=share)
 
 

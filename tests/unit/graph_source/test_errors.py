@@ -20,12 +20,29 @@ from drivefeed.sources.graph.errors import Refusal, Scene, broken, refusal_of, t
 
 DELTA = (Scene.ENUMERATE, Scene.CHANGES)
 METADATA = (*DELTA, Scene.DRIVE, Scene.ITEM)
-CODES = (
-    "accessDenied activityLimitReached generalException invalidRange invalidRequest itemNotFound "
-    "malwareDetected nameAlreadyExists notAllowed notSupported resourceModified resyncRequired "
-    "serviceNotAvailable quotaLimitReached unauthenticated cannotSnapshotTree resourceLocked "
-    "resyncChangesApplyDifferences SyncStateNotFound InvalidAuthenticationToken neverHeardOf"
-).split()
+CODES = [
+    "accessDenied",
+    "activityLimitReached",
+    "generalException",
+    "invalidRange",
+    "invalidRequest",
+    "itemNotFound",
+    "malwareDetected",
+    "nameAlreadyExists",
+    "notAllowed",
+    "notSupported",
+    "resourceModified",
+    "resyncRequired",
+    "serviceNotAvailable",
+    "quotaLimitReached",
+    "unauthenticated",
+    "cannotSnapshotTree",
+    "resourceLocked",
+    "resyncChangesApplyDifferences",
+    "SyncStateNotFound",
+    "InvalidAuthenticationToken",
+    "neverHeardOf",
+]
 
 
 def said(status: int, *codes: str, scene: Scene, told: float | None = None) -> DrivefeedError:

@@ -27,8 +27,9 @@ def by_definition(content: bytes) -> str:
             ring[(index * 11 + bit) % 160] ^= byte >> bit & 1
     for bit in range(64):
         ring[96 + bit] ^= len(content) >> bit & 1
-    return b64encode(sum(bit << place for place, bit in enumerate(ring)).to_bytes(20, "little"))\
-        .decode()
+    return b64encode(
+        sum(bit << place for place, bit in enumerate(ring)).to_bytes(20, "little")
+    ).decode()
 
 
 @pytest.mark.parametrize(

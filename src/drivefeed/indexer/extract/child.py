@@ -14,6 +14,7 @@ import os
 import resource
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG: Final = 1
 _FRAME_CHARACTERS: Final = 64 * 1024
+_PART_CHARACTERS: Final = 1 << 20
 _STDERR_BYTES: Final = 1 << 20
 # The parent kills at the deadline; this bounds a child whose parent is stopped, or is gone where
 # the kernel sends no signal for that.
@@ -115,7 +117,15 @@ def _set_limits(limits: Limits) -> None:
 def _answers(extraction: Extraction) -> Iterator[protocol.Answer]:
     batch: list[Page] = []
     size = 0
-    for page in extraction.pages:
+    for whole in extraction.pages:
+        page = whole
+        if len(page.text) > _PART_CHARACTERS:
+            if batch:
+                yield protocol.Pages(tuple(batch))
+                batch, size = [], 0
+            *parts, last = _cut(page.text)
+            yield from map(protocol.Part, parts)
+            page = replace(page, text=last)
         batch.append(page)
         size += len(page.text)
         if size >= _FRAME_CHARACTERS:
@@ -131,6 +141,10 @@ def _answers(extraction: Extraction) -> Iterator[protocol.Answer]:
         language=extraction.language,
         rss_bytes=_rss_bytes(),
     )
+
+
+def _cut(text: str) -> list[str]:
+    return [text[i : i + _PART_CHARACTERS] for i in range(0, len(text), _PART_CHARACTERS)]
 
 
 def _rss_bytes() -> int:

@@ -25,6 +25,7 @@ _TEXT: Final = frozenset({"w:t", "m:t", "a:t"})
 _DROPPED: Final = frozenset({"mc:Fallback", "w:moveFrom", "w:del", "w:rPrChange", "w:pPrChange"})
 _MARKS: Final = {
     "w:tab": "\t",
+    "w:ptab": "\t",
     "w:cr": "\n",
     "w:noBreakHyphen": "-",
     "w:lastRenderedPageBreak": PAGE_BREAK,
@@ -52,7 +53,6 @@ class FlowText:
         self._size = 0
         self._inside = 0
         self._dropped = 0
-        self._paragraphs: list[str] = []
 
     def text(self) -> str:
         """Return everything that was collected."""

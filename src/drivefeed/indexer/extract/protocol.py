@@ -26,6 +26,12 @@ class Request(msgspec.Struct, frozen=True):
     limits: Limits
 
 
+class Part(msgspec.Struct, frozen=True, tag=True):
+    """The beginning of a long page; the first of the next `Pages` goes on from there."""
+
+    text: str
+
+
 class Pages(msgspec.Struct, frozen=True, tag=True):
     """The next pages."""
 
@@ -51,7 +57,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     spent: bool
 
 
-Answer = Pages | Done | Refused
+Answer = Part | Pages | Done | Refused
 
 encode = msgspec.json.Encoder().encode
 decode_request = msgspec.json.Decoder(Request).decode

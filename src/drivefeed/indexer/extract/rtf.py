@@ -138,6 +138,7 @@ _CHARSETS: Final = {
     161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257",
     204: "cp1251", 222: "cp874", 238: "cp1250", 254: "cp437", 255: "cp850",
 }  # fmt: skip
+_ROW_END: Final = re.compile(r" \| (?=\n|$)")
 _CODE_PAGES: Final = {"65001": "utf-8", "10000": "mac_roman", "936": "gbk", "1361": "johab"}
 _LATIN: Final = "cp1252"
 
@@ -160,7 +161,7 @@ def read_rtf(path: Path, *, media_type: str, limits: Limits) -> Draft:
     rtf = _Rtf(draft)
     rtf.read(path.read_bytes())
     draft.title = "".join(rtf.title)
-    draft.add_all(split_evenly("".join(rtf.text)))
+    draft.add_all(split_evenly(_ROW_END.sub("", "".join(rtf.text))))
     return draft
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -136,11 +137,18 @@ class Worker:
         stdin.write(protocol.frame(protocol.encode(request)))
         await stdin.drain()
         pages: list[Page] = []
+        parts: list[str] = []
         while True:
             (length,) = protocol.LENGTH.unpack(await stdout.readexactly(protocol.LENGTH.size))
             match protocol.decode_answer(await stdout.readexactly(length)):
+                case protocol.Part(text):
+                    parts.append(text)
                 case protocol.Pages(more):
-                    pages.extend(more)
+                    first, *others = more
+                    if parts:
+                        first = replace(first, text="".join((*parts, first.text)))
+                        parts.clear()
+                    pages += (first, *others)
                 case protocol.Refused() as refused:
                     self.files += 1
                     self._asked = refused.spent

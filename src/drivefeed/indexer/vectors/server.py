@@ -120,7 +120,9 @@ class ServerIndex:
                 self._collection, requests=self._requests(numbers, text, where, depth(limit))
             )
         payloads = {str(hit.id): hit.payload for answer in answers for hit in answer.points}
-        best = fuse([[(str(h.id), h.score) for h in answer.points] for answer in answers], limit)
+        rankings = [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
+        dense, sparse = (*rankings, [])[:2]
+        best = fuse(dense, sparse, limit)
         return [
             SearchHit(score, from_payload(point_id, payloads[point_id])) for point_id, score in best
         ]

@@ -82,7 +82,7 @@ class Shard:
         written = []
         for point_id, vector, payload in points:
             sparse = edge.SparseVector(*self._bm25.document(payload["text"]))
-            vectors = {DENSE: vector, SPARSE: sparse}
+            vectors: dict[str, Any] = {DENSE: vector, SPARSE: sparse}
             written.append(edge.Point(point_id, vectors, _stored(payload)))
         self._shard.update(edge.UpdateOperation.upsert_points(written))
 
@@ -105,7 +105,8 @@ class Shard:
                 ]
             )
         )
-        best = fuse([[(str(hit.id), hit.score) for hit in hits] for hits in rankings], limit)
+        dense, sparse = ([(str(h.id), h.score) for h in hits] for hits in (*rankings, [])[:2])
+        best = fuse(dense, sparse, limit)
         records = self._shard.retrieve(
             [point_id for point_id, _ in best], with_payload=True, with_vector=False
         )

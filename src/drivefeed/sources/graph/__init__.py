@@ -4,9 +4,9 @@ Importing this package stays cheap: msgraph-sdk, kiota and azure-identity are im
 when the first request of an account is made.
 """
 
+from drivefeed.domain.quickxor import QuickXor
 from drivefeed.sources.graph.account import GraphAccount
 from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
-from drivefeed.domain.quickxor import QuickXor
 from drivefeed.sources.graph.source import GraphSource, normalise_drive_id
 
 __all__ = [

@@ -17,7 +17,7 @@ import httpx
 from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
 from drivefeed.sources.graph.budget import BRIEF, COST_ONE, Lane
 from drivefeed.sources.graph.errors import Refusal, Scene, broken, refusal_of, translate
-from drivefeed.sources.graph.http import open_http, read_body
+from drivefeed.sources.graph.http import READ_TIMEOUT, open_http, read_body
 from drivefeed.sources.graph.links import check_endpoint, check_link
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class GraphClient:
         gate: Gate,
         clock: Clock,
         ids: Ids,
+        read_timeout: float = READ_TIMEOUT,
     ) -> None:
         """Put the parts together; imports the SDK (a third of a second), so use :meth:`open`."""
         from kiota_abstractions.authentication import BaseBearerTokenAuthenticationProvider
@@ -68,9 +69,9 @@ class GraphClient:
         self._credential = credential
         telemetry = GraphTelemetryHandlerOption(api_version=APIVersion.v1, sdk_version=VERSION)
         self._http = GraphClientFactory.create_with_custom_middleware(
-            [GraphTelemetryHandler(options=telemetry)], client=open_http(account)
+            [GraphTelemetryHandler(options=telemetry)], client=open_http(account, read_timeout)
         )
-        self.hosts = open_http(account)
+        self.hosts = open_http(account, read_timeout)
         """For download hosts; knows no credential."""
         host = httpx.URL(account.base_url).host
         tokens = AzureIdentityAccessTokenProvider(
@@ -101,6 +102,7 @@ class GraphClient:
         gate: Gate,
         clock: Clock,
         ids: Ids,
+        read_timeout: float = READ_TIMEOUT,
     ) -> GraphClient:
         """Make a client in a thread."""
         return await asyncio.to_thread(
@@ -110,6 +112,7 @@ class GraphClient:
             gate=gate,
             clock=clock,
             ids=ids,
+            read_timeout=read_timeout,
         )
 
     # --- requests ------------------------------------------------------------------------------
@@ -231,6 +234,8 @@ class GraphClient:
             await self.gate.enter(cost, lane, patience=patience)
             generation = self._credential.generation
             request_information = build()
+            # Expands the URL template once, where the SDK would for each look at it.
+            request_information.url = request_information.url
             for name, value in (headers or {}).items():
                 request_information.headers.add(name, value)
             request_information.headers.add("client-request-id", self.ids.new())

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 USER_AGENT = f"NONISV|drivefeed|drivefeed/{__version__}"
 """The form Microsoft asks for, so that its operators can tell who we are."""
-_TIMEOUT = httpx.Timeout(60.0, connect=15.0)
+READ_TIMEOUT = 60.0
+"""Seconds of silence; answers that begin only after half a minute were reported."""
+_CONNECT_TIMEOUT = 15.0
 
 
-def open_http(account: GraphAccount) -> httpx.AsyncClient:
+def open_http(account: GraphAccount, read_timeout: float) -> httpx.AsyncClient:
     """Make an HTTP client that follows no redirect and keeps no cookie.
 
     Loads certificates, so call this in a thread. Proxies come from the environment, but not for
@@ -41,7 +43,7 @@ def open_http(account: GraphAccount) -> httpx.AsyncClient:
     here = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
     http = httpx.AsyncClient(
         verify=context,
-        timeout=_TIMEOUT,
+        timeout=httpx.Timeout(read_timeout, connect=_CONNECT_TIMEOUT),
         follow_redirects=False,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
         headers={"User-Agent": USER_AGENT},

@@ -17,6 +17,7 @@ from drivefeed.sources.graph.budget import COST_MANY, COST_ONE, Gate, Lane, Loca
 from drivefeed.sources.graph.client import GraphClient
 from drivefeed.sources.graph.download import open_download
 from drivefeed.sources.graph.errors import Scene
+from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class GraphSource:
         credential: Callable[[GraphAccount], Credential] | None = None,
         allowance: int | None = None,
         ru_share: float = 0.8,
+        read_timeout: float = READ_TIMEOUT,
     ) -> None:
         """Prepare; nothing is imported or asked for before the first call.
 
@@ -71,6 +73,7 @@ class GraphSource:
             credential: makes the sign-in of an account; by default the app's own.
             allowance: resource units a minute that Microsoft grants, for those gates.
             ru_share: the part of it they spend.
+            read_timeout: seconds of silence after which a connection counts as broken.
         """
         self._accounts = accounts
         self._clock = clock
@@ -88,6 +91,7 @@ class GraphSource:
         self._retired: list[GraphClient] = []
         """Clients with old settings, which may still be in use."""
         self._lock = asyncio.Lock()
+        self._read_timeout = read_timeout
         self._lane = Lane.CHANGES
 
     def at(self, lane: Lane) -> GraphSource:
@@ -201,6 +205,7 @@ class GraphSource:
                     gate=gate,
                     clock=self._clock,
                     ids=self._ids,
+                    read_timeout=self._read_timeout,
                 )
                 self._clients[drive.account_id] = client
             return client

@@ -1,0 +1,151 @@
+"""Where the files of each connection stand, counted so that the parts add up to the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, case, func, literal, select
+
+from drivefeed.catalog.sources import connection_of
+from drivefeed.catalog.tables import connections, coverage, documents, drives, imports
+from drivefeed.domain.lifecycle import State
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Connection
+
+
+class Standing(StrEnum):
+    """Where a file stands. Every file of a connection stands in exactly one place."""
+
+    SEARCHABLE = "searchable"
+    IN_PROGRESS = "in_progress"
+    STALE = "stale"
+    HELD = "held"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class Progress:
+    """The standing of one connection's files.
+
+    Attributes:
+        counts: files by standing.
+        reasons: files by (standing, reason code or stage); why they stand there.
+        listed: whether the drive's first enumeration is complete, so that ``found`` is final.
+    """
+
+    connection: Connection
+    drive_name: str
+    listed: bool
+    drive_hold: str | None
+    drive_attention: str | None
+    detail: str | None
+    counts: dict[Standing, int] = field(default_factory=lambda: dict.fromkeys(Standing, 0))
+    reasons: dict[tuple[Standing, str], int] = field(default_factory=dict)
+    bytes_done: int = 0
+    pages: int = 0
+
+    @property
+    def found(self) -> int:
+        """All files of the connection."""
+        return sum(self.counts.values())
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing moves any more: everything found has come to an end."""
+        waits = self.counts[Standing.IN_PROGRESS] + self.counts[Standing.STALE]
+        return self.listed and waits == 0
+
+    @property
+    def percent(self) -> int:
+        """Files that came to an end, of all files found."""
+        done = self.found - self.counts[Standing.IN_PROGRESS] - self.counts[Standing.STALE]
+        return 100 * done // self.found if self.found else 0
+
+
+_is_live = and_(
+    documents.c.live_import_id == imports.c.id, documents.c.live_round == imports.c.round
+)
+_waits_for_person = imports.c.attention.is_not(None)
+STANDING = case(
+    (coverage.c.admitted.is_(False), literal(Standing.SKIPPED.value)),
+    (
+        and_(imports.c.state == State.SETTLED.value, _is_live),
+        literal(Standing.SEARCHABLE.value),
+    ),
+    (imports.c.state == State.REJECTED.value, literal(Standing.FAILED.value)),
+    (_waits_for_person, literal(Standing.FAILED.value)),
+    (imports.c.hold.is_not(None), literal(Standing.HELD.value)),
+    (documents.c.live_import_id.is_not(None), literal(Standing.STALE.value)),
+    else_=literal(Standing.IN_PROGRESS.value),
+)
+WHY = case(
+    (coverage.c.admitted.is_(False), coverage.c.reason),
+    (imports.c.state == State.REJECTED.value, imports.c.reason),
+    (_waits_for_person, imports.c.attention),
+    (imports.c.hold.is_not(None), imports.c.hold),
+    else_=imports.c.state,
+)
+FILES = coverage.outerjoin(documents, documents.c.id == coverage.c.document_id).outerjoin(
+    imports, imports.c.id == documents.c.wanted_import_id
+)
+
+
+async def progress_of(catalog: Catalog) -> list[Progress]:
+    """Count the standing of every connection's files."""
+    async with catalog.read() as connection:
+        found = await _connections(connection)
+        rows = await connection.execute(
+            select(
+                coverage.c.connection_id,
+                STANDING.label("standing"),
+                WHY.label("why"),
+                func.count().label("files"),
+                func.sum(imports.c.size).label("bytes"),
+                func.sum(imports.c.pages).label("pages"),
+            )
+            .select_from(FILES)
+            .group_by(coverage.c.connection_id, "standing", "why")
+        )
+        for row in rows:
+            one = found[row.connection_id]
+            standing = Standing(row.standing)
+            one.counts[standing] += row.files
+            key = (standing, str(row.why or "unknown"))
+            one.reasons[key] = one.reasons.get(key, 0) + row.files
+            if standing is Standing.SEARCHABLE:
+                one.bytes_done += row.bytes or 0
+                one.pages += row.pages or 0
+    return list(found.values())
+
+
+async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
+    rows = await connection.execute(
+        select(
+            connections,
+            drives.c.name.label("drive_name"),
+            drives.c.last_round_at,
+            drives.c.hold.label("drive_hold"),
+            drives.c.attention.label("drive_attention"),
+            drives.c.detail.label("drive_detail"),
+        )
+        .join(drives, drives.c.id == connections.c.drive_id)
+        .order_by(connections.c.created_at)
+    )
+    return {
+        row["id"]: Progress(
+            connection=connection_of(row),
+            drive_name=row["drive_name"],
+            listed=row["last_round_at"] is not None and not row["admitting"],
+            drive_hold=row["drive_hold"],
+            drive_attention=row["drive_attention"],
+            detail=row["detail"] or row["drive_detail"],
+        )
+        for row in rows.mappings()
+    }

@@ -1,0 +1,239 @@
+"""The daemon: all roles in one process, started in order and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.bootstrap import connect_all, tokenizer_once
+from drivefeed.catalog import heartbeats
+from drivefeed.domain.errors import DrivefeedError
+from drivefeed.indexer.extract import ExtractionPool
+from drivefeed.indexer.indexing import Indexing
+from drivefeed.indexer.model import Limits
+from drivefeed.queue.bullmq import BullmqQueue
+from drivefeed.queue.embedded import EmbeddedValkey
+from drivefeed.queue.table import QUEUES
+from drivefeed.services.loop import LoopWatch
+from drivefeed.services.relay import Relay
+from drivefeed.services.schedule import Schedule
+from drivefeed.services.workers import Workers
+from drivefeed.stages.breaker import Breakers
+from drivefeed.stages.discover import Admit, Discover
+from drivefeed.stages.index import Index
+from drivefeed.stages.poll import Poll
+from drivefeed.stages.publish import Publish
+from drivefeed.stages.runner import Runner, StageRun
+from drivefeed.stages.submit import Submit
+from drivefeed.stages.transfer import Transfer
+from drivefeed.stages.withdraw import Withdraw
+from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
+from drivefeed.web.local import LocalApi
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.bootstrap import Parts
+    from drivefeed.ports import Stage
+    from drivefeed.queue.events import QueueEvent
+    from drivefeed.settings import Settings
+
+_LEAST_WINDOW = 20
+_WINDOW_PER_WORKER = 8
+_CONNECT_AGAIN_SECONDS = 10.0
+
+_log = log("daemon")
+
+
+class Daemon:
+    """Everything in one process over open parts.
+
+    Attributes:
+        ready: set once deliveries flow.
+        loop_watch: how long the event loop stalled.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.ready = asyncio.Event()
+        self.loop_watch = LoopWatch()
+        self.breakers = Breakers(parts.around.clock, parts.around.ids)
+        self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask for an orderly end; a second call ends at once."""
+        if self._stop.is_set():
+            os._exit(130)
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Run until stopped.
+
+        Raises:
+            DrivefeedError: a part cannot be opened; the sentence says which and why.
+        """
+        async with AsyncExitStack() as stack:
+            queue = await self._open_queue(stack)
+            workers, relay, schedule = await self._assemble(stack, queue)
+            local = LocalApi(self.parts, self.breakers, self.loop_watch)
+            async with asyncio.TaskGroup() as group:
+                background = [
+                    group.create_task(self.loop_watch.run(), name="loop watch"),
+                    group.create_task(relay.run(), name="relay"),
+                    group.create_task(local.run(), name="local API"),
+                    group.create_task(self._connect(), name="connect"),
+                ]
+                working = group.create_task(workers.run(), name="workers")
+                schedule.start()
+                self.ready.set()
+                _log.info("ready", owner=self.owner)
+                await self._stop.wait()
+                _log.info("stopping", grace_seconds=self.parts.settings.shutdown_seconds)
+                schedule.stop()
+                background[1].cancel()
+                await workers.close(grace=self.parts.settings.shutdown_seconds)
+                await working
+                await local.close()
+                for task in background:
+                    task.cancel()
+            await heartbeats.leave(self.parts.catalog, self.owner)
+        _log.info("stopped")
+
+    async def _open_queue(self, stack: AsyncExitStack) -> BullmqQueue:
+        settings = self.parts.settings
+        if settings.redis_url is None:
+            valkey = EmbeddedValkey(
+                settings.data_dir / "queue",
+                on_event=lambda words: _log.warning("embedded_queue", words=words),
+            )
+            url = await valkey.start()
+            stack.push_async_callback(valkey.stop)
+            watching = asyncio.create_task(valkey.run(), name="embedded queue")
+            stack.callback(watching.cancel)
+            # The lock on the data folder is held: whoever worked on it before is dead.
+            freed = await heartbeats.bury_all(self.parts.catalog)
+            if freed:
+                _log.info("work_resumes", count=freed)
+        else:
+            url = settings.redis_url.get_secret_value()
+        queue = BullmqQueue(
+            url,
+            prefix=settings.queue_prefix,
+            name=f"{socket.gethostname()}-{os.getpid()}",
+            ids=self.parts.around.ids,
+            on_event=_count,
+        )
+        stack.push_async_callback(queue.aclose)
+        await queue.check()
+        for words in await queue.warnings():
+            _log.warning("queue_setting", words=words)
+        return queue
+
+    async def _assemble(
+        self, stack: AsyncExitStack, queue: BullmqQueue
+    ) -> tuple[Workers, Relay, Schedule]:
+        parts = self.parts
+        await heartbeats.beat(parts.catalog, self.owner, "up")
+        indexing = await self._indexing(stack)
+        concurrency = _concurrency(parts.settings)
+        workers = Workers(
+            queue,
+            Runner(parts.catalog, self.breakers, owner=self.owner),
+            self._stages(indexing),
+            concurrency=concurrency,
+        )
+        relay = Relay(
+            parts.catalog,
+            queue,
+            windows={
+                stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
+                for stage, count in concurrency.items()
+            },
+            attempts={stage: spec.attempts for stage, spec in QUEUES.items()},
+        )
+        schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
+        return workers, relay, schedule
+
+    async def _indexing(self, stack: AsyncExitStack) -> Indexing:
+        parts, wanted = self.parts, self.parts.settings.extraction
+        work_folder = Path(
+            await asyncio.to_thread(tempfile.mkdtemp, prefix="work-", dir=parts.settings.data_dir)
+        )
+        stack.callback(_remove_folder, work_folder)
+        pool = ExtractionPool(size=wanted.processes)
+        stack.push_async_callback(pool.aclose)
+        return Indexing(
+            jobs=parts.jobs,
+            store=parts.store,
+            index=parts.index,
+            embedder=parts.embedder,
+            tokenizer=tokenizer_once(),
+            pool=pool,
+            limits=Limits(
+                memory_bytes=wanted.memory_mb << 20,
+                cpu_seconds=wanted.cpu_seconds,
+                wall_seconds=wanted.wall_seconds,
+            ),
+            work_folder=work_folder,
+            max_chunks=wanted.max_chunks,
+            checkpoint=parts.around.checkpoint,
+        )
+
+    def _stages(self, indexing: Indexing) -> list[StageRun]:
+        parts = self.parts
+        catalog = parts.catalog
+        backend = EmbeddedBackend(parts.jobs, parts.index)
+        deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
+        return [
+            Discover(catalog, parts.source),
+            Admit(catalog),
+            Transfer(catalog, parts.source, parts.store),
+            Submit(catalog, backend, deadline_ms=deadline_ms),
+            Poll(catalog, backend),
+            Publish(catalog, backend),
+            Withdraw(catalog, backend, parts.store),
+            Index(catalog, indexing, parts.jobs),
+        ]
+
+    async def _connect(self) -> None:
+        """Connect the folders of the settings; keep trying while Microsoft does not answer."""
+        while True:
+            try:
+                await connect_all(self.parts)
+            except DrivefeedError as error:
+                _log.warning("connections_wait", error=str(error))
+                await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
+            else:
+                return
+
+
+def _concurrency(settings: Settings) -> Mapping[Stage, int]:
+    return {
+        stage: settings.concurrency.get(stage.value, spec.concurrency)
+        for stage, spec in QUEUES.items()
+    }
+
+
+def _count(event: QueueEvent) -> None:
+    QUEUE_EVENTS.labels(event.stage, event.kind).inc()
+    if event.waited_ms is not None:
+        QUEUE_WAIT_SECONDS.labels(event.stage).observe(event.waited_ms / 1000)
+    if event.kind in {"stalled", "error"}:
+        _log.warning(
+            f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
+        )
+
+
+def _remove_folder(folder: Path) -> None:
+    for path in folder.glob("**/*"):
+        with suppress(OSError):
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()

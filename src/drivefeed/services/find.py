@@ -1,0 +1,91 @@
+"""Find documents: search joined with the catalog, so that only what is live is shown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from drivefeed.catalog.listing import live_rounds, places_of
+from drivefeed.catalog.tables import orgs
+from drivefeed.domain.errors import NotFound
+from drivefeed.indexer.search import snippet
+from drivefeed.ports import Point, SearchFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.search import Searcher
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that answers a query, by its best chunk."""
+
+    score: float
+    path: str
+    page: int
+    snippet: str
+    document_id: str
+    import_id: str
+    round: int
+    chunk: int
+    web_url: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+async def find(
+    catalog: Catalog,
+    searcher: Searcher,
+    query: str,
+    *,
+    org_name: str | None = None,
+    limit: int = 10,
+) -> list[Found]:
+    """Search what an org imported; with one org in the catalog, its name may be left out.
+
+    Raises:
+        NotFound: there is no such org, or there are several and none was named.
+    """
+    org_id = await _org(catalog, org_name)
+
+    async def keep(points: Sequence[Point]) -> set[tuple[str, int]]:
+        return await live_rounds(catalog, org_id, {point.document_id for point in points})
+
+    hits = await searcher.search(query, SearchFilter(org_id), limit, keep=keep, per_document=1)
+    places = await places_of(catalog, org_id, {hit.point.document_id for hit in hits})
+    return [
+        Found(
+            score=hit.score,
+            path=place.path if place else hit.point.name,
+            page=hit.point.page,
+            snippet=snippet(hit.point.text, query).text,
+            document_id=hit.point.document_id,
+            import_id=hit.point.import_id,
+            round=hit.point.round,
+            chunk=hit.point.chunk,
+            web_url=place.web_url if place else None,
+        )
+        for hit in hits
+        for place in [places.get(hit.point.document_id)]
+    ]
+
+
+async def _org(catalog: Catalog, name: str | None) -> str:
+    async with catalog.read() as connection:
+        statement = select(orgs.c.id)
+        if name is not None:
+            statement = statement.where(orgs.c.name == name)
+        found = list((await connection.execute(statement)).scalars())
+    if len(found) == 1:
+        return str(found[0])
+    if name is not None:
+        raise NotFound(f"There is no organization called '{name}'.")
+    if not found:
+        raise NotFound("Nothing was imported yet: no folder is connected.")
+    raise NotFound("There are several organizations; name one with --org.")

@@ -1,0 +1,186 @@
+"""Every knob, once: from a TOML file and the environment, all problems reported together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
+
+CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
+_DAY_SECONDS = 24 * 3600
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AccountSettings(_Section):
+    """An app registration that may read drives (app-only)."""
+
+    name: str = Field(description="What connections call this account.")
+    org: str = Field("default", description="The organization that owns it.")
+    tenant_id: str
+    client_id: str
+    client_secret: SecretStr
+    cloud: str = Field("global", description="global, us_l4, us_l5 or china.")
+    authority: str | None = Field(None, description="Sign-in service, if not the cloud's own.")
+    graph_url: str | None = Field(None, description="Graph, if not the cloud's own.")
+    ca_file: Path | None = Field(None, description="PEM file with certificates to trust too.")
+
+
+class ConnectionSettings(_Section):
+    """A folder that should flow in."""
+
+    account: str = Field(description="Name of the account through which it is read.")
+    drive_id: str
+    folder: str = Field("", description="Path below the drive's root; empty for all of it.")
+    name: str = ""
+    subfolders: bool = True
+    include: list[str] = []
+    exclude: list[str] = []
+    types: list[str] = []
+    max_bytes: Annotated[int, Field(gt=0)] = 4 * 1024**3
+    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = "mirror"
+    grace_seconds: Annotated[float, Field(ge=0)] = 7 * _DAY_SECONDS
+    brake_count: Annotated[int, Field(ge=0)] = 50
+    brake_percent: Annotated[int, Field(ge=0, le=100)] = 20
+    brake_floor: Annotated[int, Field(ge=1)] = 10
+
+
+class S3Settings(_Section):
+    """Where documents are kept, if not in the data folder."""
+
+    bucket: str
+    endpoint_url: str | None = None
+    region: str | None = None
+    access_key: SecretStr | None = None
+    secret_key: SecretStr | None = None
+    prefix: str = ""
+
+
+class ExtractionSettings(_Section):
+    """What reading the text of one file may use."""
+
+    processes: Annotated[int, Field(ge=1, le=16)] = 1
+    memory_mb: Annotated[int, Field(ge=128)] = 1024
+    cpu_seconds: Annotated[int, Field(ge=1)] = 60
+    wall_seconds: Annotated[float, Field(gt=0)] = 120.0
+    max_chunks: Annotated[int, Field(ge=1)] = 5_000
+
+
+class Settings(BaseSettings):
+    """The whole configuration. Environment variables win over the file."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DRIVEFEED_", env_nested_delimiter="__", extra="forbid", populate_by_name=True
+    )
+
+    data_dir: Path = Field(Path("drivefeed-data"), description="Holds all embedded parts.")
+    database_url: str = Field(
+        "",
+        description="sqlite:///…; empty for a file in the data folder.",
+        validation_alias=AliasChoices("DRIVEFEED_DATABASE_URL", "DATABASE_URL", "database_url"),
+    )
+    redis_url: SecretStr | None = Field(
+        None,
+        description="Redis 6.2 or later, or Valkey; empty to start the embedded one.",
+        validation_alias=AliasChoices("DRIVEFEED_REDIS_URL", "REDIS_URL", "redis_url"),
+    )
+    queue_prefix: str = Field("drivefeed", description="Keeps our keys apart in a shared Redis.")
+    qdrant_url: str = Field(
+        "",
+        description="A Qdrant server; empty for the embedded index.",
+        validation_alias=AliasChoices("DRIVEFEED_QDRANT_URL", "QDRANT_URL", "qdrant_url"),
+    )
+    qdrant_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices(
+            "DRIVEFEED_QDRANT_API_KEY", "QDRANT_API_KEY", "qdrant_api_key"
+        ),
+    )
+    collection: str = "drivefeed"
+    s3: S3Settings | None = None
+    accounts: list[AccountSettings] = []
+    connections: list[ConnectionSettings] = []
+    poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
+        60.0, description="How often each drive is asked for changes."
+    )
+    backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
+        6 * 3600.0, description="After this time a backend that has not finished is late."
+    )
+    ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.8, description="The part of Microsoft's resource units a minute that we spend."
+    )
+    concurrency: dict[str, int] = Field({}, description="By stage, where not the default.")
+    embedding_threads: Annotated[int, Field(ge=1)] = 2
+    extraction: ExtractionSettings = ExtractionSettings()
+    shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
+        20.0, description="How long running jobs may go on after SIGTERM."
+    )
+    log_json: bool = False
+    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over the environment, the environment over the TOML file."""
+        del dotenv_settings, file_secret_settings
+        path = os.environ.get(CONFIG_VARIABLE)
+        toml = TomlConfigSettingsSource(settings_cls, path) if path else None
+        return (init_settings, env_settings, *([toml] if toml else []))
+
+    def model_post_init(self, _context: Any) -> None:
+        """Take the plain S3_BUCKET, which many platforms set, as an S3 section."""
+        bucket = os.environ.get("S3_BUCKET")
+        if self.s3 is None and bucket:
+            self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
+
+    @property
+    def catalog_url(self) -> str:
+        """The database's URL."""
+        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings.
+
+    Raises:
+        NeedsAttention: with one line for each thing that is wrong.
+    """
+    path = os.environ.get(CONFIG_VARIABLE)
+    if path and not Path(path).is_file():
+        raise NeedsAttention(
+            f"{CONFIG_VARIABLE} names '{path}', and there is no such file.",
+            reason=Reason.MISCONFIGURED,
+        )
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        lines = [
+            f"  {'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
+            for one in error.errors()
+        ]
+        raise NeedsAttention(
+            "The settings cannot be used:\n" + "\n".join(lines), reason=Reason.MISCONFIGURED
+        ) from None
+    except ValueError as error:
+        raise NeedsAttention(
+            f"The settings file '{path}' cannot be read: {error}", reason=Reason.MISCONFIGURED
+        ) from None

@@ -1,0 +1,121 @@
+"""The daemon's door for commands on the same machine: HTTP on a socket only its owner can open.
+
+The embedded index belongs to one process, so commands ask the daemon while it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import uvicorn
+from fastapi import FastAPI, Query, Response
+from fastapi.responses import StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from drivefeed.services.find import find
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from drivefeed.bootstrap import Parts
+    from drivefeed.services.loop import LoopWatch
+    from drivefeed.stages.breaker import Breakers
+
+DOOR_FILE = "daemon.json"
+_LONGEST_SOCKET_PATH = 100
+"""A little under what Linux (108) and macOS (104) allow."""
+
+
+class LocalApi:
+    """Serves search, the index's rounds, health and metrics on a Unix socket."""
+
+    def __init__(self, parts: Parts, breakers: Breakers, loop_watch: LoopWatch) -> None:
+        self._parts = parts
+        self._breakers = breakers
+        self._loop_watch = loop_watch
+        self._server: uvicorn.Server | None = None
+        self._done = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until closed; the socket's path is written where commands look for it."""
+        folder = self._parts.settings.data_dir.absolute()
+        path = folder / "drivefeed.sock"
+        if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+            path = Path(tempfile.mkdtemp(prefix="drivefeed-")) / "drivefeed.sock"
+        path.unlink(missing_ok=True)
+        config = uvicorn.Config(
+            self._app(),
+            uds=str(path),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+        door = folder / DOOR_FILE
+        door.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}))
+        try:
+            await self._server.serve()
+        finally:
+            door.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            if path.parent != folder:
+                with suppress(OSError):
+                    path.parent.rmdir()
+            self._done.set()
+
+    async def close(self) -> None:
+        """Answer what was asked, then stop."""
+        if self._server is not None:
+            self._server.should_exit = True
+            await self._done.wait()
+
+    def _app(self) -> FastAPI:
+        app = FastAPI(openapi_url=None)
+        parts = self._parts
+
+        @app.get("/healthz")
+        async def health() -> dict[str, Any]:
+            return {
+                "status": "ok",
+                "pid": os.getpid(),
+                "down": {str(p): words for p, words in self._breakers.open_parts().items()},
+                "longest_stall_ms": round(self._loop_watch.longest * 1000),
+                "model_loaded": parts.embedder.loaded,
+            }
+
+        @app.get("/metrics")
+        async def metrics() -> Response:
+            return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+        @app.get("/v1/search")
+        async def search(
+            q: str, limit: Annotated[int, Query(ge=1, le=100)] = 10, org: str | None = None
+        ) -> list[dict[str, Any]]:
+            found = await find(parts.catalog, parts.searcher, q, org_name=org, limit=limit)
+            return [hit.as_dict() for hit in found]
+
+        @app.get("/v1/index/rounds")
+        async def rounds() -> StreamingResponse:
+            async def lines() -> AsyncIterator[str]:
+                async for one in parts.index.rounds():
+                    yield json.dumps(one) + "\n"
+
+            return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+        return app
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the daemon, which ends everything in order."""
+
+    def capture_signals(self) -> Any:
+        """Capture none."""
+        return nullcontext()

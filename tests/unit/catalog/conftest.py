@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from drivefeed.catalog.engine import open_catalog, sqlite_url
+from support.clock import CountedIds, ManualClock, no_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from drivefeed.catalog.engine import Catalog
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
+    whole = await open_catalog(
+        sqlite_url(tmp_path / "catalog.db"),
+        clock=clock,
+        ids=CountedIds(),
+        checkpoint=no_checkpoint,
+    )
+    yield whole
+    await whole.aclose()
