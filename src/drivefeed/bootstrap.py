@@ -99,7 +99,11 @@ async def open_parts(
         stack.push_async_callback(catalog.aclose)
         accounts: dict[str, GraphAccount] = {}
         source = GraphSource(
-            accounts, clock=around.clock, ids=around.ids, ru_share=settings.ru_share
+            accounts,
+            clock=around.clock,
+            ids=around.ids,
+            allowance=settings.ru_per_minute,
+            ru_share=settings.ru_share,
         )
         stack.push_async_callback(source.aclose)
         store = open_store(settings)

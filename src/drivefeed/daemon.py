@@ -54,13 +54,17 @@ _log = log("daemon")
 class Daemon:
     """Everything in one process over open parts.
 
+    Args:
+        pace_seconds: a wait before each run of a stage that works on a file, for demos.
+
     Attributes:
         ready: set once deliveries flow.
         loop_watch: how long the event loop stalled.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, *, pace_seconds: float = 0.0) -> None:
         self.parts = parts
+        self._pace_seconds = pace_seconds
         self.ready = asyncio.Event()
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
@@ -153,7 +157,7 @@ class Daemon:
         concurrency = _concurrency(parts.settings)
         workers = Workers(
             queue,
-            Runner(parts.catalog, self.breakers, owner=self.owner),
+            Runner(parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds),
             self._stages(indexing),
             concurrency=concurrency,
         )

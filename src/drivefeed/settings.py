@@ -29,14 +29,18 @@ class AccountSettings(_Section):
     """An app registration that may read drives (app-only)."""
 
     name: str = Field(description="What connections call this account.")
-    org: str = Field("default", description="The organization that owns it.")
+    org: str = Field(default="default", description="The organization that owns it.")
     tenant_id: str
     client_id: str
     client_secret: SecretStr
-    cloud: str = Field("global", description="global, us_l4, us_l5 or china.")
-    authority: str | None = Field(None, description="Sign-in service, if not the cloud's own.")
-    graph_url: str | None = Field(None, description="Graph, if not the cloud's own.")
-    ca_file: Path | None = Field(None, description="PEM file with certificates to trust too.")
+    cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
+    authority: str | None = Field(
+        default=None, description="Sign-in service, if not the cloud's own."
+    )
+    graph_url: str | None = Field(default=None, description="Graph, if not the cloud's own.")
+    ca_file: Path | None = Field(
+        default=None, description="PEM file with certificates to trust too."
+    )
 
 
 class ConnectionSettings(_Section):
@@ -44,7 +48,7 @@ class ConnectionSettings(_Section):
 
     account: str = Field(description="Name of the account through which it is read.")
     drive_id: str
-    folder: str = Field("", description="Path below the drive's root; empty for all of it.")
+    folder: str = Field(default="", description="Path below the drive's root; empty for all of it.")
     name: str = ""
     subfolders: bool = True
     include: list[str] = []
@@ -86,25 +90,27 @@ class Settings(BaseSettings):
         env_prefix="DRIVEFEED_", env_nested_delimiter="__", extra="forbid", populate_by_name=True
     )
 
-    data_dir: Path = Field(Path("drivefeed-data"), description="Holds all embedded parts.")
+    data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")
     database_url: str = Field(
-        "",
+        default="",
         description="sqlite:///…; empty for a file in the data folder.",
         validation_alias=AliasChoices("DRIVEFEED_DATABASE_URL", "DATABASE_URL", "database_url"),
     )
     redis_url: SecretStr | None = Field(
-        None,
+        default=None,
         description="Redis 6.2 or later, or Valkey; empty to start the embedded one.",
         validation_alias=AliasChoices("DRIVEFEED_REDIS_URL", "REDIS_URL", "redis_url"),
     )
-    queue_prefix: str = Field("drivefeed", description="Keeps our keys apart in a shared Redis.")
+    queue_prefix: str = Field(
+        default="drivefeed", description="Keeps our keys apart in a shared Redis."
+    )
     qdrant_url: str = Field(
-        "",
+        default="",
         description="A Qdrant server; empty for the embedded index.",
         validation_alias=AliasChoices("DRIVEFEED_QDRANT_URL", "QDRANT_URL", "qdrant_url"),
     )
     qdrant_api_key: SecretStr | None = Field(
-        None,
+        default=None,
         validation_alias=AliasChoices(
             "DRIVEFEED_QDRANT_API_KEY", "QDRANT_API_KEY", "qdrant_api_key"
         ),
@@ -114,19 +120,22 @@ class Settings(BaseSettings):
     accounts: list[AccountSettings] = []
     connections: list[ConnectionSettings] = []
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
-        60.0, description="How often each drive is asked for changes."
+        default=60.0, description="How often each drive is asked for changes."
     )
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
-        6 * 3600.0, description="After this time a backend that has not finished is late."
+        default=6 * 3600.0, description="After this time a backend that has not finished is late."
     )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.8, description="The part of Microsoft's resource units a minute that we spend."
+        default=0.8, description="The part of Microsoft's resource units a minute that we spend."
     )
-    concurrency: dict[str, int] = Field({}, description="By stage, where not the default.")
+    ru_per_minute: Annotated[int, Field(gt=0)] = Field(
+        default=1250, description="Resource units a minute that Microsoft grants this app."
+    )
+    concurrency: dict[str, int] = Field(default={}, description="By stage, where not the default.")
     embedding_threads: Annotated[int, Field(ge=1)] = 2
     extraction: ExtractionSettings = ExtractionSettings()
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
-        20.0, description="How long running jobs may go on after SIGTERM."
+        default=20.0, description="How long running jobs may go on after SIGTERM."
     )
     log_json: bool = False
     log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"

@@ -77,7 +77,7 @@ async def admit(
     await _create(connection, drive, fresh, now=now, lane=lane)
     old = [one for one in admissions if one.document_id in known]
     aliases = await _aliases(connection, [one.import_id for one in old])
-    await _place(connection, old)
+    moved = await _place(connection, old)
     for one in old:
         before, siblings = known[one.document_id]
         if one.import_id not in siblings:
@@ -86,8 +86,10 @@ async def admit(
             siblings[one.import_id] = _import(drive, one)
         wanted = aliases.get(one.import_id, one.import_id)
         await _welcome_back(connection, siblings, wanted)
-        moved = await _moved(connection, one, before.misplaced)
-        document = replace(wanting(before, wanted), misplaced=moved)
+        document = wanting(before, wanted)
+        if one.document_id in moved:
+            document = replace(document, misplaced=True)
+            await _outdated(connection, siblings)
         await settle_into(connection, before, document, siblings, now=now, lane=lane)
 
 
@@ -102,15 +104,6 @@ async def _welcome_back(
     if again is not None:
         siblings[wanted] = again
         await save_import(connection, again)
-
-
-async def _moved(connection: AsyncConnection, one: Admission, was: bool) -> bool:  # noqa: FBT001 - the flag's old value
-    if was:
-        return True
-    row = await connection.execute(
-        select(documents.c.misplaced).where(documents.c.id == one.document_id)
-    )
-    return bool(row.scalar_one())
 
 
 async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, str]:
@@ -128,17 +121,36 @@ async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str,
     return found
 
 
-async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -> None:
+async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -> set[str]:
+    """Record where files lie and what they are called now; return the documents that moved."""
+    moved: set[str] = set()
+    places: dict[str, tuple[str, str]] = {}
+    for batch in batches(one.document_id for one in admissions):
+        rows = await connection.execute(
+            select(documents.c.id, documents.c.name, documents.c.folders).where(
+                documents.c.id.in_(batch)
+            )
+        )
+        places.update({row.id: (row.name, row.folders) for row in rows})
     for one in admissions:
         folders = json.dumps(one.folders)
+        if places[one.document_id] == (one.item.name, folders):
+            continue
+        moved.add(one.document_id)
         await connection.execute(
             update(documents)
-            .where(
-                documents.c.id == one.document_id,
-                (documents.c.name != one.item.name) | (documents.c.folders != folders),
-            )
-            .values(name=one.item.name, folders=folders, misplaced=True)
+            .where(documents.c.id == one.document_id)
+            .values(name=one.item.name, folders=folders)
         )
+    return moved
+
+
+async def _outdated(connection: AsyncConnection, siblings: dict[str, Import]) -> None:
+    """Note on imports that may be with the backend that they were sent with an older place."""
+    for one in list(siblings.values()):
+        if one.state in {State.STORED, State.SUBMITTED} and not one.misplaced:
+            siblings[one.import_id] = replace(one, misplaced=True)
+            await save_import(connection, siblings[one.import_id])
 
 
 async def _create(
@@ -193,6 +205,7 @@ def _import(drive: Drive, one: Admission) -> Import:
         document_id=one.document_id,
         org_id=drive.org_id,
         version_key=one.item.version_key,
+        quick_xor=one.item.quick_xor,
     )
 
 

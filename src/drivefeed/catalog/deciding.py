@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.model import Connection
 
-_FOLDERS = frozenset({ItemKind.ROOT, ItemKind.FOLDER})
+FOLDERS = frozenset({ItemKind.ROOT, ItemKind.FOLDER})
+"""Containers about which no connection says anything; a package is skipped with a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ async def decide(
         generation: given while a full enumeration runs: then only files are decided whose
             folders were all seen in it, and only admissions count.
     """
-    files = [one for one in items if one.kind not in _FOLDERS]
+    files = [one for one in items if one.kind not in FOLDERS]
     lines = await lineages(connection, drive.drive_id, files, generation=generation)
     rooted = await _rooted(connection, drive, connections)
     forgotten = await _forgotten(connection, drive, files)

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.tables import documents, import_events, imports
-from drivefeed.domain.converge import converge
+from drivefeed.domain.converge import converge, relieved
 from drivefeed.domain.lifecycle import State
 from drivefeed.domain.model import Document, Import, Live
 from drivefeed.domain.reasons import Reason
@@ -64,6 +64,8 @@ def import_of(row: RowMapping) -> Import:
         backend_job=row["backend_job"],
         deadline_at=row["deadline_at"],
         poll_count=row["poll_count"],
+        quick_xor=row["quick_xor"],
+        misplaced=row["misplaced"],
         size=row["size"],
         sha256=row["sha256"],
         integrity=row["integrity"],
@@ -85,6 +87,7 @@ def import_columns(one: Import) -> dict[str, Any]:
         "backend_job": one.backend_job,
         "deadline_at": one.deadline_at,
         "poll_count": one.poll_count,
+        "misplaced": one.misplaced,
         "size": one.size,
         "sha256": one.sha256,
         "integrity": one.integrity,
@@ -127,15 +130,22 @@ async def settle_into(
         known: all its imports, those that this transaction changed already written.
         moved: imports that this transaction changed, whose reminder must be written anew.
     """
-    outcome = converge(document, known.values(), now=now)
+    changed_mind = document.wanted != before.wanted
     touched = set(moved)
+    if changed_mind:
+        # What a person was asked, or waited for, belongs to the mind that was changed.
+        for one in list(known.values()):
+            calm = relieved(one)
+            if calm != one:
+                known[one.import_id] = calm
+                await save_import(connection, calm)
+    outcome = converge(document, known.values(), now=now)
     for move in outcome.moves:
         touched.add(move.after.import_id)
         await save_import(connection, move.after)
         await record_event(connection, move.after, move.event, now=now, reason=move.after.reason)
     if outcome.document != before:
         await save_document(connection, outcome.document)
-    changed_mind = outcome.document.wanted != before.wanted
     for import_id, next_step in outcome.due.items():
         one = outcome.imports[import_id]
         if import_id not in touched and not changed_mind:

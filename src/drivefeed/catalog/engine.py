@@ -7,7 +7,7 @@ the busy timeout, so every writing transaction begins IMMEDIATE.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from alembic import command
@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -45,6 +46,7 @@ class Catalog:
         self.ids = ids
         self.checkpoint = checkpoint
         self.changed = asyncio.Event()
+        self._turn = _turns(engine)
 
     @asynccontextmanager
     async def write(self, name: str = "catalog") -> AsyncIterator[AsyncConnection]:
@@ -53,7 +55,7 @@ class Catalog:
         Args:
             name: names the checkpoints around the commit.
         """
-        async with self._engine.connect() as connection:
+        async with self._turn, self._engine.connect() as connection:
             await connection.execution_options(drivefeed_writes=True)
             async with connection.begin():
                 yield connection
@@ -71,6 +73,15 @@ class Catalog:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._engine.dispose()
+
+
+def _turns(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:
+    """Return what writers of this process wait for, in the order in which they came.
+
+    SQLite lets one writer in at a time and makes the others sleep and look again, for up to
+    100 ms a time and in no order; waiting here is fair, and leaves connections to readers.
+    """
+    return asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
 
 
 def sqlite_url(path: Path) -> str:

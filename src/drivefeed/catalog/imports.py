@@ -19,7 +19,7 @@ from drivefeed.catalog.documents import (
 from drivefeed.catalog.tables import imports, ledger, orgs
 from drivefeed.domain.converge import apply
 from drivefeed.domain.errors import NotFound
-from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.lifecycle import Event, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +99,10 @@ async def advance(
         if new is None:
             new = replace(old, revision=old.revision + 1)
         new = replace(new, **_only_facts(facts))
+        if new.state is State.SETTLED and new.misplaced:
+            # The place it was submitted with is not the present one.
+            new = replace(new, misplaced=False)
+            document = replace(document, misplaced=True)
         known[import_id] = new
         await save_import(connection, new)
         await record_event(connection, new, event, now=now, reason=reason, detail=detail)
@@ -169,19 +173,19 @@ async def again(
 ) -> None:
     """Do the same stage again later: no attempt used, no slot held."""
     async with catalog.write("again") as connection:
-        current = await reminders.number_of(connection, claim.subject_id)
-        if current == claim.number:
+        # Where the row was written again meanwhile, something else is due already.
+        if await reminders.number_of(connection, claim.subject_id) == claim.number:
             await reminders.postpone(connection, claim.subject_id, due_at=due_at)
-        values: dict[str, Any] = {"hold": hold}
-        if hold is not None:
-            values["detail"] = detail
-        if polled:
-            values["poll_count"] = imports.c.poll_count + 1
-        await connection.execute(
-            update(imports)
-            .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
-            .values(values)
-        )
+            values: dict[str, Any] = {"hold": hold}
+            if hold is not None:
+                values["detail"] = detail
+            if polled:
+                values["poll_count"] = imports.c.poll_count + 1
+            await connection.execute(
+                update(imports)
+                .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
+                .values(values)
+            )
         await reminders.release(connection, claim)
 
 
@@ -205,27 +209,35 @@ async def ask_a_person(
     async with catalog.write("attention") as connection:
         _, known = await _whole(connection, claim.subject_id)
         one = known[claim.subject_id]
-        asked = replace(one, attention=reason, hold=None, revision=one.revision + 1)
-        await save_import(connection, asked)
-        await set_detail(connection, one.import_id, detail)
-        await record_event(connection, asked, "attention", now=now, reason=reason, detail=detail)
-        if keep_due is not None:
-            await reminders.postpone(connection, claim.subject_id, due_at=keep_due)
-        elif await reminders.number_of(connection, claim.subject_id) == claim.number:
-            await reminders.rest(connection, claim.subject_id)
+        if await reminders.number_of(connection, claim.subject_id) == claim.number:
+            asked = replace(one, attention=reason, hold=None, revision=one.revision + 1)
+            await save_import(connection, asked)
+            await set_detail(connection, one.import_id, detail)
+            if keep_due is not None:
+                await reminders.postpone(connection, claim.subject_id, due_at=keep_due)
+            else:
+                await reminders.rest(connection, claim.subject_id)
+            one = asked
+        # Otherwise another step is due by now, and nobody needs to look; the story is kept.
+        await record_event(connection, one, "attention", now=now, reason=reason, detail=detail)
         await reminders.release(connection, claim)
 
 
 async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Import:
-    """Clear Attention and hold, readmit a rejected import, and make its next stage due now."""
+    """Clear Attention and hold, take a rejected import back, and make its next stage due now.
+
+    A rejected import is withdrawn first, so that nothing of the rejected round is left behind;
+    convergence then admits it again. A submitted one is submitted again under its key.
+    """
     now = catalog.clock.now()
     async with catalog.write("clear") as connection:
         before, known = await _whole(connection, import_id)
         old = known[import_id]
-        wanted_again = apply(old, Event.WANTED_AGAIN) if before.wanted == import_id else None
-        new = wanted_again or replace(
-            old, attention=None, hold=None, deadline_at=None, revision=old.revision + 1
-        )
+        new = replace(old, attention=None, hold=None, revision=old.revision + 1)
+        if old.state is State.REJECTED and before.wanted == import_id:
+            new = apply(old, Event.UNWANTED, reason=old.reason) or new
+        elif old.state is State.SUBMITTED:
+            new = replace(new, backend_job=None, deadline_at=None, poll_count=0)
         known[import_id] = new
         await save_import(connection, new)
         await record_event(connection, new, event, now=now)
@@ -271,8 +283,9 @@ async def unattended(catalog: Catalog, import_id: str) -> Import:
 async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
     """Hold an import until something wakes it; nothing is due for it meanwhile."""
     async with catalog.write("park") as connection:
-        await connection.execute(
-            update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
-        )
-        await reminders.rest(connection, claim.subject_id)
+        if await reminders.number_of(connection, claim.subject_id) == claim.number:
+            await connection.execute(
+                update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
+            )
+            await reminders.rest(connection, claim.subject_id)
         await reminders.release(connection, claim)

@@ -20,25 +20,37 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
 
+_CHUNK = 200
+"""Removals in one transaction of an approval; each takes a few statements."""
+
 
 async def count_leaving(connection: AsyncConnection, connection_id: str) -> tuple[int, int]:
-    """Return how many documents are to leave a connection, and how many it has."""
-    row = (
-        await connection.execute(
-            select(
-                func.count(coverage.c.leaving),
-                func.count(),
-            ).where(coverage.c.connection_id == connection_id, coverage.c.admitted)
-        )
-    ).one()
-    return int(row[0]), int(row[1])
+    """Return how many documents are to leave a connection, and how many it has.
+
+    Where nothing leaves, the others are not counted: every round asks this.
+    """
+    where = coverage.c.connection_id == connection_id
+    count = select(func.count()).select_from(coverage)
+    leaving = await connection.execute(count.where(where, coverage.c.leaving.is_not(None)))
+    removals = int(leaving.scalar_one())
+    if not removals:
+        return 0, 0
+    whole = await connection.execute(count.where(where, coverage.c.admitted))
+    return removals, int(whole.scalar_one())
 
 
 async def brake_or_pass(connection: AsyncConnection, each: Connection) -> bool:
-    """Tell whether a connection's removals may be applied; if they are too many, ask a person."""
+    """Tell whether a connection's removals may be applied; if they are too many, ask a person.
+
+    A brake lets go by itself only when nothing is left to remove, because all came back.
+    """
+    leaving, documents = await count_leaving(connection, each.connection_id)
+    if not leaving:
+        if each.attention is Reason.MASS_REMOVAL:
+            await _calm(connection, each.connection_id)
+        return True
     if each.attention is Reason.MASS_REMOVAL:
         return False
-    leaving, documents = await count_leaving(connection, each.connection_id)
     policy = each.policy
     if not braked(
         removals=leaving,
@@ -107,15 +119,29 @@ async def _admitted_elsewhere(connection: AsyncConnection, document_id: str) -> 
 
 
 async def approve_removals(catalog: Catalog, connection_id: str) -> int:
-    """A person approved: apply everything that is leaving. Return how many documents left."""
+    """A person approved: apply everything that is leaving. Return how many documents left.
+
+    Where the connected folder itself is gone, everything it brought leaves. Each chunk is a
+    transaction of its own; until the last one the connection stays under Attention, so an
+    approval that was interrupted can be given again.
+    """
     done = 0
     async with catalog.write("removals") as connection:
         each = await _connection(connection, connection_id)
-        now = catalog.clock.now()
-        while count := await apply_leaving(connection, each, now=now, limit=500):
+        if each.attention is Reason.FOLDER_GONE:
+            await connection.execute(
+                update(coverage)
+                .where(coverage.c.connection_id == connection_id, coverage.c.admitted)
+                .values(leaving=Reason.REMOVED_AT_SOURCE, reason=Reason.REMOVED_AT_SOURCE)
+            )
+    while True:
+        async with catalog.write("removals") as connection:
+            now = catalog.clock.now()
+            count = await apply_leaving(connection, each, now=now, limit=_CHUNK)
             done += count
-        await _calm(connection, connection_id)
-    return done
+            if count < _CHUNK:
+                await _calm(connection, connection_id)
+                return done
 
 
 async def discard_removals(catalog: Catalog, connection_id: str) -> int:

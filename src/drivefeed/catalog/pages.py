@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.deciding import decide, look_at_roots
+from drivefeed.catalog.deciding import FOLDERS, decide, look_at_roots
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
 from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
@@ -22,11 +22,14 @@ from drivefeed.catalog.tree import (
     known_items,
     mark_children_dirty,
     mark_decided,
+    rooted_folders,
     save_items,
 )
 from drivefeed.domain.delta import plan_page
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.remote import DeltaPage
@@ -76,8 +79,10 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 generation=current.generation,
             )
             if current.generation == 1:
-                # Nothing can lie in a folder that was never listed before.
-                decided |= {row.item_id for row in fresh if row.is_container}
+                # Nothing decided can lie in a folder that was never listed before.
+                decided |= {
+                    row.item_id for row in fresh if row.kind in FOLDERS and row.item_id not in known
+                }
             await mark_decided(connection, drive.drive_id, decided)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
@@ -105,16 +110,20 @@ async def settle_some(catalog: Catalog, drive_id: str) -> bool:
         dirty = await dirty_items(connection, drive_id, limit=CHUNK)
         known = await connections_in(connection, drive_id)
         if dirty:
-            folders = [one.item_id for one in dirty if one.is_container]
-            await mark_decided(connection, drive_id, folders)
-            await mark_children_dirty(connection, drive_id, folders)
+            folders = [one for one in dirty if one.is_container]
+            await mark_decided(connection, drive_id, [one.item_id for one in folders])
+            await mark_children_dirty(
+                connection, drive_id, await rooted_folders(connection, drive_id, folders)
+            )
             decided = await decide(
                 connection, drive, known, dirty, now=now, lane=reminders.LANE_FRESH
             )
             await mark_decided(connection, drive_id, decided)
             return True
+        scanning = await _scanning(connection, drive_id)
         for each in await look_at_roots(connection, drive, known):
-            if not await brake_or_pass(connection, each):
+            # What a scan finds is counted as a whole, when it is done.
+            if each.connection_id in scanning or not await brake_or_pass(connection, each):
                 continue
             if await apply_leaving(connection, each, now=now, limit=CHUNK):
                 return True
@@ -122,6 +131,15 @@ async def settle_some(catalog: Catalog, drive_id: str) -> bool:
             update(drives).where(drives.c.id == drive_id).values(settling=False, last_round_at=now)
         )
     return False
+
+
+async def _scanning(connection: AsyncConnection, drive_id: str) -> set[str]:
+    rows = await connection.execute(
+        select(connections.c.id).where(
+            connections.c.drive_id == drive_id, connections.c.admitting.is_(True)
+        )
+    )
+    return {str(key) for key in rows.scalars()}
 
 
 async def scan_some(catalog: Catalog, connection_id: str) -> bool:
@@ -142,8 +160,9 @@ async def scan_some(catalog: Catalog, connection_id: str) -> bool:
         found = await items_after(connection, each.drive_id, row["admit_cursor"], limit=CHUNK)
         await decide(connection, drive, [each], found, now=now, lane=reminders.LANE_BACKFILL)
         done = len(found) < CHUNK
-        if done:
-            # Removals that the scan noted are counted and applied by a settling.
+        if done and drive.between_rounds:
+            # Removals that the scan noted are counted and applied by a settling. A round that is
+            # under way ends with one; settling before its end would decide on half a listing.
             await connection.execute(
                 update(drives).where(drives.c.id == each.drive_id).values(settling=True)
             )

@@ -10,10 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, func, or_, select, update
+from sqlalchemy import and_, exists, func, or_, select, update
 
 from drivefeed.catalog.dialect import insert
-from drivefeed.catalog.tables import heartbeats, reminders
+from drivefeed.catalog.tables import heartbeats, orgs, reminders
+from drivefeed.ports import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 LANE_FRESH = 0
 LANE_BACKFILL = 1
+LANES = (LANE_FRESH, LANE_BACKFILL)
+"""All lanes, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +122,50 @@ def _free(now: int) -> ColumnElement[bool]:
     return or_(reminders.c.owner.is_(None), reminders.c.busy_until < now)
 
 
+def _waiting(stage: str, lane: int, *, now: int, until: int) -> ColumnElement[bool]:
+    return and_(
+        reminders.c.stage == stage,
+        reminders.c.lane == lane,
+        reminders.c.due_at <= until,
+        reminders.c.sent_at.is_(None),
+        _free(now),
+    )
+
+
 async def due(
     connection: AsyncConnection, stage: str, *, now: int, horizon_ms: int, limit: int
 ) -> list[Reminder]:
-    """Return unsent rows due until ``now + horizon_ms``: urgent lanes first, orgs in turn."""
-    turn = (
-        func.row_number()
-        .over(partition_by=reminders.c.org_id, order_by=(reminders.c.lane, reminders.c.due_at))
-        .label("turn")
-    )
-    waiting = (
-        select(reminders, turn)
-        .where(
-            reminders.c.stage == stage,
-            reminders.c.due_at <= now + horizon_ms,
-            reminders.c.sent_at.is_(None),
-            _free(now),
-        )
-        .subquery()
-    )
-    rows = await connection.execute(
-        select(waiting).order_by(waiting.c.lane, waiting.c.turn, waiting.c.due_at).limit(limit)
-    )
-    return [_reminder(row) for row in rows.mappings()]
+    """Return unsent rows due until ``now + horizon_ms``: urgent lanes first, orgs in turn.
+
+    Each org's rows are read in the order of the index and no further than the limit, so that a
+    backlog of hundreds of thousands costs no more than a short one.
+    """
+    found: list[Reminder] = []
+    for lane in LANES:
+        left = limit - len(found)
+        if left <= 0:
+            break
+        where = _waiting(stage, lane, now=now, until=now + horizon_ms)
+        turns: list[tuple[int, int, Reminder]] = []
+        for org_id in await _orgs_waiting(connection, where):
+            rows = await connection.execute(
+                select(reminders)
+                .where(where, reminders.c.org_id == org_id)
+                .order_by(reminders.c.due_at)
+                .limit(left)
+            )
+            turns += [
+                (turn, row["due_at"], _reminder(row)) for turn, row in enumerate(rows.mappings())
+            ]
+        turns.sort(key=lambda one: one[:2])
+        found += [one for _, _, one in turns[:left]]
+    return found
+
+
+async def _orgs_waiting(connection: AsyncConnection, where: ColumnElement[bool]) -> list[str]:
+    waits = exists().where(where, reminders.c.org_id == orgs.c.id)
+    rows = await connection.execute(select(orgs.c.id).where(waits).order_by(orgs.c.id))
+    return [str(org_id) for org_id in rows.scalars()]
 
 
 def _reminder(row: RowMapping) -> Reminder:
@@ -170,12 +194,17 @@ async def mark_sent(
 
 async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
     """Return the stages that have unsent rows due until ``now + horizon_ms``."""
-    rows = await connection.execute(
-        select(reminders.c.stage)
-        .where(reminders.c.due_at <= now + horizon_ms, reminders.c.sent_at.is_(None), _free(now))
-        .distinct()
-    )
-    return [str(stage) for stage in rows.scalars()]
+    until = now + horizon_ms
+    return [
+        stage
+        for stage in Stage
+        if any(
+            [
+                await _orgs_waiting(connection, _waiting(stage, lane, now=now, until=until))
+                for lane in LANES
+            ]
+        )
+    ]
 
 
 async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
@@ -286,10 +315,10 @@ async def free_rows_of_dead_owners(
 
 
 async def unsend_all(connection: AsyncConnection) -> int:
-    """The queue was emptied: every row counts as unsent. Return how many are due some time."""
+    """The queue was emptied: every row counts as unsent. Return how many had been sent."""
     result = await connection.execute(
         update(reminders)
-        .where(reminders.c.due_at.is_not(None))
+        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at.is_not(None))
         .values(sent_at=None, remind_at=None)
     )
     return result.rowcount

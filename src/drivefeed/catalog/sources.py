@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import exists, select, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
@@ -61,6 +61,11 @@ class Drive:
     def ref(self) -> DriveRef:
         """How a source is asked for it."""
         return DriveRef(self.account_id, self.remote_id)
+
+    @property
+    def between_rounds(self) -> bool:
+        """Whether the whole drive was listed and no round is under way."""
+        return self.cursor is not None and not self.enumerating and self.pages_in_round == 0
 
     def item_key(self, item_id: str) -> str:
         """The name of an item that document and import ids are derived from."""
@@ -257,14 +262,15 @@ async def wake_due_drives(catalog: Catalog) -> int:
     """Make the sync due of every drive whose interval is over; return how many."""
     now = catalog.clock.now()
     flowing = select(connections.c.drive_id).where(connections.c.paused.is_(False))
-    occupied = select(reminders_table.c.subject_id).where(
-        reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None)
+    occupied = exists().where(
+        reminders_table.c.subject_id == drives.c.id,
+        reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None),
     )
     is_due = (
         drives.c.last_round_at.is_(None) | (drives.c.last_round_at + drives.c.interval_ms <= now)
     ) & drives.c.id.in_(flowing)
     async with catalog.read() as connection:
-        rows = await connection.execute(select(drives).where(is_due, drives.c.id.not_in(occupied)))
+        rows = await connection.execute(select(drives).where(is_due, ~occupied))
         due = [drive_of(row) for row in rows.mappings()]
     if due:
         async with catalog.write("wake") as connection:

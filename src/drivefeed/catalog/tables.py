@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -45,6 +47,11 @@ def _code(name: str, *, nullable: bool = True) -> Column[str]:
 
 def _flag(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False, server_default=false())
+
+
+def _where(sqlite: str, postgres: str | None = None) -> dict[str, Any]:
+    """The condition of a partial index. SQLite takes it only if a query says the same words."""
+    return {"sqlite_where": text(sqlite), "postgresql_where": text(postgres or sqlite)}
 
 
 orgs = Table(
@@ -114,12 +121,8 @@ items = Table(
     Column("version_key", Text, nullable=False),
     _flag("dirty"),
     Index("ix_items_parent", "drive_id", "parent_id"),
-    Index(
-        "ix_items_dirty",
-        "drive_id",
-        sqlite_where=text("dirty"),
-        postgresql_where=text("dirty"),
-    ),
+    # SQLAlchemy asks SQLite for "dirty = 1".
+    Index("ix_items_dirty", "drive_id", **_where("dirty = 1", "dirty")),
 )
 
 connections = Table(
@@ -175,7 +178,7 @@ coverage = Table(
     # A removal that settling found and that is not applied yet.
     _code("leaving"),
     Index("ix_coverage_document", "document_id"),
-    Index("ix_coverage_leaving", "connection_id", "leaving"),
+    Index("ix_coverage_leaving", "connection_id", **_where("leaving IS NOT NULL")),
 )
 
 imports = Table(
@@ -196,6 +199,8 @@ imports = Table(
     Column("backend_job", String(200)),
     _at("deadline_at"),
     Column("poll_count", Integer, nullable=False, server_default="0"),
+    # The file was renamed or moved after it may have been submitted.
+    _flag("misplaced"),
     Column("listed_size", BigInteger),
     Column("quick_xor", String(40)),
     Column("size", BigInteger),
@@ -240,8 +245,14 @@ reminders = Table(
     Column("lane", Integer, nullable=False, server_default="1"),
     # Ids for the payload of the delivery, as JSON.
     Column("payload", Text, nullable=False),
-    Index("ix_reminders_due", "stage", "due_at"),
-    Index("ix_reminders_owner", "owner"),
+    # What waits to be sent: of each org, its lanes in turn. Rows at rest are in no index.
+    Index(
+        "ix_reminders_unsent",
+        *("stage", "org_id", "lane", "due_at"),
+        **_where("sent_at IS NULL AND due_at IS NOT NULL"),
+    ),
+    Index("ix_reminders_remind", "remind_at", **_where("remind_at IS NOT NULL")),
+    Index("ix_reminders_owner", "owner", **_where("owner IS NOT NULL")),
 )
 
 ledger = Table(

@@ -170,6 +170,18 @@ async def mark_children_dirty(
         )
 
 
+async def rooted_folders(
+    connection: AsyncConnection, drive_id: str, folders: Collection[TreeItem]
+) -> list[str]:
+    """Return those folders that hang on the drive's root.
+
+    Others hang on a folder that was never listed, or in a circle. Nothing below them can be
+    decided before what they hang on arrives, and in a circle passing on would never end.
+    """
+    lines = await lineages(connection, drive_id, folders)
+    return [one.item_id for one in folders if lines[one.item_id].complete]
+
+
 async def mark_decided(connection: AsyncConnection, drive_id: str, ids: Collection[str]) -> None:
     """Nothing is left to decide about these items."""
     for batch in batches(ids):

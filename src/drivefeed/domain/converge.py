@@ -102,6 +102,7 @@ def apply(one: Import, event: Event, *, reason: Reason | None = None) -> Import 
             backend_job=None,
             deadline_at=None,
             poll_count=0,
+            misplaced=False,
             chunks=None,
         )
     changes: dict[str, object] = {"attention": None, "hold": None}
@@ -109,6 +110,18 @@ def apply(one: Import, event: Event, *, reason: Reason | None = None) -> Import 
         changes["reason"] = reason
     return with_state(one, state, **changes)
 
+
+def may_stand_for(twin: Import) -> bool:
+    """Tell whether another version with the same bytes may be wanted in a version's place.
+
+    Its bytes must be those its version key promises. An import that was copied while the file
+    was being edited may hold the bytes of the *next* version: to let it stand for that one would
+    show those bytes again when the file returns to what the key really means.
+    """
+    return twin.state in _KEEPS_BYTES and twin.integrity != "server_modified"
+
+
+_KEEPS_BYTES = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
 
 _STAGES = {
     State.DISCOVERED: "transfer",
@@ -134,6 +147,13 @@ def next_due(document: Document, one: Import, *, now: int) -> Due | None:
     if is_live or one.import_id == document.wanted:
         return None
     return Due("withdraw", document.erase_at if document.erase_at is not None else now)
+
+
+def relieved(one: Import) -> Import:
+    """Return the import with nothing that keeps it waiting; one that has ended stays as it is."""
+    if one.state in ENDED or (one.attention is None and one.hold is None):
+        return one
+    return replace(one, attention=None, hold=None, revision=one.revision + 1)
 
 
 def waits(one: Import) -> bool:

@@ -82,32 +82,51 @@ def plan_page(
 def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
     new = TreeItem(
         item_id=item.item_id,
-        parent_id=item.parent_id or (old.parent_id if old else None),
-        name=item.name or (old.name if old else ""),
+        parent_id=item.parent_id,
+        name=item.name or "",
         kind=item.kind,
         size=item.size,
         media_type=item.media_type,
-        etag=item.etag,
-        quick_xor=item.quick_xor,
+        etag=item.etag or None,
+        quick_xor=item.quick_xor or None,
         created_at=item.created_at,
         modified_at=item.modified_at,
-        web_url=item.web_url or (old.web_url if old else None),
+        web_url=item.web_url,
         malware=item.malware,
         generation=generation,
     )
     if old is None:
         return replace(new, version_key=version_key(item), dirty=True)
-    same_content = not changed(Fingerprint(old.quick_xor, old.etag), Fingerprint.of(item))
-    if same_content:
+    new = replace(
+        new,
+        # Answers may leave properties out; what is left out is as before.
+        parent_id=new.parent_id or old.parent_id,
+        name=new.name or old.name,
+        kind=old.kind if new.kind is ItemKind.UNKNOWN else new.kind,
+        media_type=new.media_type or old.media_type,
+        created_at=_or(new.created_at, old.created_at),
+        modified_at=_or(new.modified_at, old.modified_at),
+        web_url=new.web_url or old.web_url,
+    )
+    if changed(_fingerprint(old), Fingerprint.of(item)):
+        new = replace(new, version_key=version_key(item))
+    else:
         new = replace(
             new,
-            quick_xor=item.quick_xor or old.quick_xor,
+            etag=new.etag or old.etag,
+            quick_xor=new.quick_xor or old.quick_xor,
+            size=_or(new.size, old.size),
             version_key=old.version_key,
-            size=item.size if item.size is not None else old.size,
         )
-    else:
-        new = replace(new, version_key=version_key(item))
     return replace(new, dirty=old.dirty or _calls_for_decision(old, new))
+
+
+def _or(new: int | None, old: int | None) -> int | None:
+    return old if new is None else new
+
+
+def _fingerprint(row: TreeItem) -> Fingerprint:
+    return Fingerprint(row.quick_xor, row.etag, row.size, row.modified_at)
 
 
 def _calls_for_decision(old: TreeItem, new: TreeItem) -> bool:

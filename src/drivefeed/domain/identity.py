@@ -67,23 +67,32 @@ class Fingerprint:
 
     quick_xor: str | None
     etag: str | None
+    size: int | None = None
+    modified_at: int | None = None
 
     @classmethod
     def of(cls, item: RemoteItem) -> Fingerprint:
         """Take the fingerprint of an item as it was listed."""
-        return cls(quick_xor=item.quick_xor or None, etag=item.etag or None)
+        return cls(item.quick_xor or None, item.etag or None, item.size, item.modified_at)
 
 
 def changed(old: Fingerprint, new: Fingerprint) -> bool:
     """Tell whether the content may have changed between two listings.
 
-    Hash against hash where both have one. Otherwise an equal eTag means the same content: a hash
-    that appears later, because a download computed it, is no new version. An eTag that changed
-    without a pair of hashes counts as a change; equal bytes are noticed after the download.
+    Hash against hash where both have one, else eTag against eTag: a hash that appears later,
+    because a download computed it, is no new version. An eTag that changed without a pair of
+    hashes counts as a change; equal bytes are noticed after the download. Where an answer left
+    out both, size and time decide, and what it left out of those is taken to be as before.
     """
     if old.quick_xor and new.quick_xor:
         return old.quick_xor != new.quick_xor
-    return old.etag != new.etag
+    if old.etag and new.etag:
+        return old.etag != new.etag
+    return _differ(old.size, new.size) or _differ(old.modified_at, new.modified_at)
+
+
+def _differ(old: int | None, new: int | None) -> bool:
+    return old is not None and new is not None and old != new
 
 
 def version_key(item: RemoteItem) -> str:

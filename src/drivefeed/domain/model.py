@@ -53,6 +53,11 @@ class Import:
         attention: why it waits for a person.
         hold: why it waits for a condition.
         poll_count: polls since it was submitted, for the interval that backs off.
+        quick_xor: base64 quickXorHash of this version, as it was listed when it was admitted.
+        integrity: how the bytes that arrived compare with what was listed: ``verified``,
+            ``no_listed_hash`` or ``server_modified``.
+        misplaced: the file was renamed or moved after it may have been submitted, so the index
+            may have an older place of this round.
     """
 
     import_id: str
@@ -69,6 +74,8 @@ class Import:
     backend_job: str | None = None
     deadline_at: int | None = None
     poll_count: int = 0
+    quick_xor: str | None = None
+    misplaced: bool = False
     size: int | None = None
     sha256: str | None = None
     integrity: str | None = None

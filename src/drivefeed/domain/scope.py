@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -63,9 +64,10 @@ def skip_reason(item: TreeItem, place: Place, policy: Policy) -> Reason | None:
 def _path_reason(place: Place, policy: Policy) -> Reason | None:
     if place.folders and not policy.subfolders:
         return Reason.IN_SUBFOLDER
-    if policy.include and not any(_glob(one).match(place.path) for one in policy.include):
+    path = unicodedata.normalize("NFC", place.path)
+    if policy.include and not any(_glob(one).match(path) for one in policy.include):
         return Reason.NOT_INCLUDED_BY_FILTER
-    if any(_glob(one).match(place.path) for one in policy.exclude):
+    if any(_glob(one).match(path) for one in policy.exclude):
         return Reason.EXCLUDED_BY_FILTER
     return None
 
@@ -96,9 +98,15 @@ _WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 def _glob(pattern: str) -> re.Pattern[str]:
     """Compile a glob: ``*`` within a name, ``**`` across folders; case does not matter.
 
-    A pattern without a slash matches the file's name at any depth, as in .gitignore.
+    As in .gitignore, a pattern without a slash matches the file's name at any depth, and one
+    that ends with a slash stands for all that lies in such a folder. Accents match however they
+    are composed: macOS decomposes them.
     """
-    whole = pattern.lstrip("/") if "/" in pattern else f"**/{pattern}"
+    folder = pattern.endswith("/")
+    whole = unicodedata.normalize("NFC", pattern).rstrip("/")
+    whole = whole.lstrip("/") if "/" in whole else f"**/{whole}"
+    if folder:
+        whole += "/**"
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", whole)
     body = "".join(_WILDCARDS.get(part) or re.escape(part) for part in parts)
     return re.compile(rf"{body}\Z", re.IGNORECASE | re.DOTALL)

@@ -6,6 +6,8 @@ Instants are milliseconds since the epoch. What each table is for is told in
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -16,6 +18,10 @@ depends_on = None
 
 # SQLite numbers rows by itself only in an INTEGER primary key.
 _SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _where(sqlite: str, postgres: str | None = None) -> dict[str, Any]:
+    return {"sqlite_where": sa.text(sqlite), "postgresql_where": sa.text(postgres or sqlite)}
 
 
 def upgrade() -> None:
@@ -83,8 +89,16 @@ def upgrade() -> None:
         sa.Column("payload", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("subject_id", name="pk_reminders"),
     )
-    op.create_index("ix_reminders_due", "reminders", ["stage", "due_at"])
-    op.create_index("ix_reminders_owner", "reminders", ["owner"])
+    op.create_index(
+        "ix_reminders_unsent",
+        "reminders",
+        ["stage", "org_id", "lane", "due_at"],
+        **_where("sent_at IS NULL AND due_at IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_reminders_remind", "reminders", ["remind_at"], **_where("remind_at IS NOT NULL")
+    )
+    op.create_index("ix_reminders_owner", "reminders", ["owner"], **_where("owner IS NOT NULL"))
     op.create_table(
         "accounts",
         sa.Column("id", sa.String(64), nullable=False),
@@ -188,13 +202,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["drive_id"], ["drives.id"], name="fk_items_drive_id"),
         sa.PrimaryKeyConstraint("drive_id", "item_id", name="pk_items"),
     )
-    op.create_index(
-        "ix_items_dirty",
-        "items",
-        ["drive_id"],
-        sqlite_where=sa.text("dirty"),
-        postgresql_where=sa.text("dirty"),
-    )
+    op.create_index("ix_items_dirty", "items", ["drive_id"], **_where("dirty = 1", "dirty"))
     op.create_index("ix_items_parent", "items", ["drive_id", "parent_id"])
     op.create_table(
         "coverage",
@@ -210,7 +218,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("connection_id", "item_id", name="pk_coverage"),
     )
     op.create_index("ix_coverage_document", "coverage", ["document_id"])
-    op.create_index("ix_coverage_leaving", "coverage", ["connection_id", "leaving"])
+    op.create_index(
+        "ix_coverage_leaving", "coverage", ["connection_id"], **_where("leaving IS NOT NULL")
+    )
     op.create_table(
         "imports",
         sa.Column("id", sa.String(64), nullable=False),
@@ -228,6 +238,7 @@ def upgrade() -> None:
         sa.Column("backend_job", sa.String(200)),
         sa.Column("deadline_at", sa.BigInteger()),
         sa.Column("poll_count", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("misplaced", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("listed_size", sa.BigInteger()),
         sa.Column("quick_xor", sa.String(40)),
         sa.Column("size", sa.BigInteger()),
