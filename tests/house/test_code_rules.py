@@ -21,6 +21,8 @@ LONGER_FOR_A_REASON = {
 EMPTY_WORDS = {"manager", "helper", "util", "utils", "handler", "processor", "data", "info"}
 NAMES_GIVEN_BY_OTHERS = {
     "data": "the target of an XML parser has a method of this name",
+    "FileSystemInfo": "Microsoft Graph calls this facet so",
+    "_data_for": "the data folder of a demo",
     "make_data_dir": "the folder is called data_dir, as in most servers",
 }
 CALLS_FOR_PORTS = {
