@@ -86,7 +86,15 @@ class Daemon:
         async with AsyncExitStack() as stack:
             queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
-            local = LocalApi(self.parts, self.breakers, self.loop_watch)
+            local = LocalApi(
+                self.parts.settings.data_dir,
+                catalog=self.parts.catalog,
+                searcher=self.parts.searcher,
+                index=self.parts.index,
+                embedder=self.parts.embedder,
+                breakers=self.breakers,
+                loop_watch=self.loop_watch,
+            )
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
