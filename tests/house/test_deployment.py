@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+
 from drivefeed.settings import CONFIG_VARIABLE, S3Settings, Settings, load_settings
 from house.project import ROOT
 
