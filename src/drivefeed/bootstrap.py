@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
-from drivefeed.catalog.sources import connect, ensure_account, ensure_drive, ensure_org
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
