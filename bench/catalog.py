@@ -16,7 +16,7 @@ from typing import Any
 # It measures a checkout, with the tests' hand-made drive.
 sys.path[:0] = ["src", "tests"]
 
-from drivefeed.catalog import pages, reminders  # noqa: E402 - after the path above
+from drivefeed.catalog import deliveries, pages  # noqa: E402 - after the path above
 from drivefeed.catalog.engine import open_catalog, sqlite_url  # noqa: E402 - after the path above
 from support.clock import CountedIds, ManualClock, no_checkpoint  # noqa: E402 - after the path above
 from unit.catalog.rig import ROOT, Rig, file, folder  # noqa: E402 - after the path above
@@ -46,8 +46,8 @@ async def measure(count: int) -> dict[str, Any]:
         looks = 20
         for _ in range(looks):
             async with catalog.read() as connection:
-                await reminders.stages_due(connection, now=10**14, horizon_ms=60_000)
-                await reminders.due(connection, "transfer", now=10**14, horizon_ms=0, limit=40)
+                await deliveries.stages_due(connection, now=10**14, horizon_ms=60_000)
+                await deliveries.due(connection, "transfer", now=10**14, horizon_ms=0, limit=40)
         looked = time.monotonic()
         await catalog.aclose()
     return {

@@ -32,6 +32,8 @@ ROUNDS = 3
 
 @dataclass(slots=True)
 class Sum:
+    """What the files of one type took."""
+
     files: int = 0
     rejected: int = 0
     pages: int = 0
@@ -67,6 +69,10 @@ def show(kind: str, total: Sum) -> None:
     )
 
 
+def documents(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.*") if path.suffix != ".tsv")
+
+
 async def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "corpus"
     print(
@@ -77,17 +83,14 @@ async def main() -> None:
     async with ExtractionPool(size=1) as pool:
         cold = Sum()
         with tempfile.TemporaryDirectory() as temporary:
-            first = Path(temporary, "first.txt")
-            first.write_text("the first file starts the process")
+            first = Path(temporary, "first.pdf")
+            write_pdf(first, ["the first file starts the process"])
             await read(pool, first, cold)
             print(f"cold start of a child: {cold.seconds:.2f} s; {memory(pool)}")
-            if folder.is_dir():
-                for _ in range(ROUNDS):
-                    for path in sorted(folder.iterdir()):
-                        if path.suffix not in (".tsv", ""):
-                            await read(pool, path, by_type[path.suffix[1:]])
-                for kind, total in sorted(by_type.items()):
-                    show(kind, total)
+            for path in documents(folder) * ROUNDS:
+                await read(pool, path, by_type[path.suffix[1:]])
+            for kind, total in sorted(by_type.items()):
+                show(kind, total)
             long = write_pdf(Path(temporary, "long.pdf"), ["a sentence on each page"] * 3_000)
             generated = Sum()
             await read(pool, long, generated)

@@ -75,7 +75,10 @@ export function describe(row) {
   const facts = [];
   if (row.concurrency) facts.push(`${row.concurrency} at once in each worker`);
   if (row.attempts) facts.push(`${row.attempts} attempts`);
-  if (row.backoff) facts.push(`waits ${row.backoff}`);
+  if (row.backoff) {
+    const { first_s: first, max_s: longest } = row.backoff;
+    facts.push(`waits ${first} s after the first, doubling up to ${longest} s`);
+  }
   return facts.length > 0 ? `${row.purpose} (${facts.join('; ')})` : row.purpose;
 }
 

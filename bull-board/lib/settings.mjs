@@ -151,7 +151,7 @@ export function readRedisTarget(env) {
  * @property {string} purpose what the stage does, one sentence
  * @property {number} [concurrency] jobs at once in each worker
  * @property {number} [attempts]
- * @property {string} [backoff] in words
+ * @property {{first_s: number, max_s: number}} [backoff] seconds between attempts, with jitter
  * @property {{age_s?: number, count?: number}} [keep_completed]
  * @property {{age_s?: number, count?: number}} [keep_failed]
  */

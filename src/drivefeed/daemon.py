@@ -34,6 +34,7 @@ from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
+from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
@@ -54,13 +55,17 @@ _log = log("daemon")
 class Daemon:
     """Everything in one process over open parts.
 
+    Args:
+        pace_seconds: a wait before each run of a stage that works on a file, for demos.
+
     Attributes:
         ready: set once deliveries flow.
         loop_watch: how long the event loop stalled.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, *, pace_seconds: float = 0.0) -> None:
         self.parts = parts
+        self._pace_seconds = pace_seconds
         self.ready = asyncio.Event()
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
@@ -80,9 +85,19 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
+            configure_tracing()
+            stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
-            local = LocalApi(self.parts, self.breakers, self.loop_watch)
+            local = LocalApi(
+                self.parts.settings.data_dir,
+                catalog=self.parts.catalog,
+                searcher=self.parts.searcher,
+                index=self.parts.index,
+                embedder=self.parts.embedder,
+                breakers=self.breakers,
+                loop_watch=self.loop_watch,
+            )
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
@@ -145,7 +160,7 @@ class Daemon:
         concurrency = _concurrency(parts.settings)
         workers = Workers(
             queue,
-            Runner(parts.catalog, self.breakers, owner=self.owner),
+            Runner(parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds),
             self._stages(indexing),
             concurrency=concurrency,
         )

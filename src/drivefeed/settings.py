@@ -29,54 +29,91 @@ class AccountSettings(_Section):
     """An app registration that may read drives (app-only)."""
 
     name: str = Field(description="What connections call this account.")
-    org: str = Field("default", description="The organization that owns it.")
-    tenant_id: str
-    client_id: str
-    client_secret: SecretStr
-    cloud: str = Field("global", description="global, us_l4, us_l5 or china.")
-    authority: str | None = Field(None, description="Sign-in service, if not the cloud's own.")
-    graph_url: str | None = Field(None, description="Graph, if not the cloud's own.")
-    ca_file: Path | None = Field(None, description="PEM file with certificates to trust too.")
+    org: str = Field(default="default", description="The organization that owns it.")
+    tenant_id: str = Field(description="The tenant's id or one of its domains.")
+    client_id: str = Field(description="The app registration's application (client) id.")
+    client_secret: SecretStr = Field(description="One of its client secrets.")
+    cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
+    authority: str | None = Field(
+        default=None, description="Sign-in service, if not the cloud's own."
+    )
+    graph_url: str | None = Field(default=None, description="Graph, if not the cloud's own.")
+    ca_file: Path | None = Field(
+        default=None, description="PEM file with certificates to trust too."
+    )
 
 
 class ConnectionSettings(_Section):
     """A folder that should flow in."""
 
     account: str = Field(description="Name of the account through which it is read.")
-    drive_id: str
-    folder: str = Field("", description="Path below the drive's root; empty for all of it.")
-    name: str = ""
-    subfolders: bool = True
-    include: list[str] = []
-    exclude: list[str] = []
-    types: list[str] = []
-    max_bytes: Annotated[int, Field(gt=0)] = 4 * 1024**3
-    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = "mirror"
-    grace_seconds: Annotated[float, Field(ge=0)] = 7 * _DAY_SECONDS
-    brake_count: Annotated[int, Field(ge=0)] = 50
-    brake_percent: Annotated[int, Field(ge=0, le=100)] = 20
-    brake_floor: Annotated[int, Field(ge=1)] = 10
+    drive_id: str = Field(description="Microsoft's id of the drive or document library.")
+    folder: str = Field(default="", description="Path below the drive's root; empty for all of it.")
+    name: str = Field(default="", description="What it is called; empty for the folder's path.")
+    subfolders: bool = Field(default=True, description="Whether folders below it count as well.")
+    include: list[str] = Field(
+        default=[], description="Globs; with any, only files that match one are wanted."
+    )
+    exclude: list[str] = Field(
+        default=[], description="Globs; files that match one are not wanted."
+    )
+    types: list[str] = Field(
+        default=[], description="Endings such as pdf; empty for all that can be read."
+    )
+    max_bytes: Annotated[int, Field(gt=0)] = Field(
+        default=4 * 1024**3, description="Larger files are skipped."
+    )
+    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = Field(
+        default="mirror", description="mirror removes what the source removed; keep keeps it."
+    )
+    grace_seconds: Annotated[float, Field(ge=0)] = Field(
+        default=7 * _DAY_SECONDS,
+        description="How long removed content stays hidden before it is erased.",
+    )
+    brake_count: Annotated[int, Field(ge=0)] = Field(
+        default=50, description="More removals at once than this stop and ask."
+    )
+    brake_percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=20, description="A larger share at once stops and asks as well."
+    )
+    brake_floor: Annotated[int, Field(ge=1)] = Field(
+        default=10, description="The fewest removals that a share can stop."
+    )
 
 
 class S3Settings(_Section):
     """Where documents are kept, if not in the data folder."""
 
-    bucket: str
-    endpoint_url: str | None = None
-    region: str | None = None
-    access_key: SecretStr | None = None
-    secret_key: SecretStr | None = None
-    prefix: str = ""
+    bucket: str = Field(description="The bucket; it must exist.")
+    endpoint_url: str | None = Field(
+        default=None, description="The service, if it is not Amazon's own."
+    )
+    region: str | None = Field(default=None, description="The region, if the environment has none.")
+    access_key: SecretStr | None = Field(
+        default=None, description="Empty to use the machine's own credentials."
+    )
+    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
+    prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
 class ExtractionSettings(_Section):
     """What reading the text of one file may use."""
 
-    processes: Annotated[int, Field(ge=1, le=16)] = 1
-    memory_mb: Annotated[int, Field(ge=128)] = 1024
-    cpu_seconds: Annotated[int, Field(ge=1)] = 60
-    wall_seconds: Annotated[float, Field(gt=0)] = 120.0
-    max_chunks: Annotated[int, Field(ge=1)] = 5_000
+    processes: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=1, description="How many files are read at a time."
+    )
+    memory_mb: Annotated[int, Field(ge=128)] = Field(
+        default=1024, description="Memory of one reading process."
+    )
+    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
+        default=60, description="Computing time for one file."
+    )
+    wall_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=120.0, description="Time on the clock for one file."
+    )
+    max_chunks: Annotated[int, Field(ge=1)] = Field(
+        default=5_000, description="Files with more chunks are refused."
+    )
 
 
 class Settings(BaseSettings):
@@ -86,50 +123,64 @@ class Settings(BaseSettings):
         env_prefix="DRIVEFEED_", env_nested_delimiter="__", extra="forbid", populate_by_name=True
     )
 
-    data_dir: Path = Field(Path("drivefeed-data"), description="Holds all embedded parts.")
+    data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")
     database_url: str = Field(
-        "",
+        default="",
         description="sqlite:///…; empty for a file in the data folder.",
         validation_alias=AliasChoices("DRIVEFEED_DATABASE_URL", "DATABASE_URL", "database_url"),
     )
     redis_url: SecretStr | None = Field(
-        None,
+        default=None,
         description="Redis 6.2 or later, or Valkey; empty to start the embedded one.",
         validation_alias=AliasChoices("DRIVEFEED_REDIS_URL", "REDIS_URL", "redis_url"),
     )
-    queue_prefix: str = Field("drivefeed", description="Keeps our keys apart in a shared Redis.")
+    queue_prefix: str = Field(
+        default="drivefeed", description="Keeps our keys apart in a shared Redis."
+    )
     qdrant_url: str = Field(
-        "",
+        default="",
         description="A Qdrant server; empty for the embedded index.",
         validation_alias=AliasChoices("DRIVEFEED_QDRANT_URL", "QDRANT_URL", "qdrant_url"),
     )
     qdrant_api_key: SecretStr | None = Field(
-        None,
+        default=None,
+        description="Its API key.",
         validation_alias=AliasChoices(
             "DRIVEFEED_QDRANT_API_KEY", "QDRANT_API_KEY", "qdrant_api_key"
         ),
     )
-    collection: str = "drivefeed"
-    s3: S3Settings | None = None
-    accounts: list[AccountSettings] = []
-    connections: list[ConnectionSettings] = []
+    collection: str = Field(default="drivefeed", description="The collection in Qdrant.")
+    s3: S3Settings | None = Field(
+        default=None, description="An S3 bucket; empty for a folder in the data folder."
+    )
+    accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
+    connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
-        60.0, description="How often each drive is asked for changes."
+        default=60.0, description="How often each drive is asked for changes."
     )
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
-        6 * 3600.0, description="After this time a backend that has not finished is late."
+        default=6 * 3600.0, description="After this time a backend that has not finished is late."
     )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.8, description="The part of Microsoft's resource units a minute that we spend."
+        default=0.8, description="The part of Microsoft's resource units a minute that we spend."
     )
-    concurrency: dict[str, int] = Field({}, description="By stage, where not the default.")
-    embedding_threads: Annotated[int, Field(ge=1)] = 2
-    extraction: ExtractionSettings = ExtractionSettings()
+    ru_per_minute: Annotated[int, Field(gt=0)] = Field(
+        default=1250, description="Resource units a minute that Microsoft grants this app."
+    )
+    concurrency: dict[str, int] = Field(default={}, description="By stage, where not the default.")
+    embedding_threads: Annotated[int, Field(ge=1)] = Field(
+        default=2, description="Threads of the embedding model."
+    )
+    extraction: ExtractionSettings = Field(
+        default=ExtractionSettings(), description="Limits for reading the text of one file."
+    )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
-        20.0, description="How long running jobs may go on after SIGTERM."
+        default=20.0, description="How long running jobs may go on after SIGTERM."
     )
-    log_json: bool = False
-    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"
+    log_json: bool = Field(default=False, description="One JSON object a line, for machines.")
+    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
+        default="info", description="debug, info, warning or error."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -77,4 +77,4 @@ def _leave_out_none(
 
 def log(room: str) -> Any:
     """Return a logger that names the room it speaks from."""
-    return structlog.get_logger().bind(room=room)
+    return structlog.get_logger(room=room)

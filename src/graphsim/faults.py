@@ -35,7 +35,7 @@ class Fault(msgspec.Struct, kw_only=True):
     - ``reset``: reset the connection (TCP RST) after ``after`` bytes of the body.
     - ``stall``: go silent for ``seconds`` after ``after`` bytes of the body, then go on.
     - ``empty_page``: an empty delta page whose nextLink leads to the page asked for.
-    - ``loop``: a delta page whose nextLink is its own.
+    - ``loop``: a delta page whose nextLink is its own; with ``fresh``, spelled differently.
     - ``duplicate``: each item of the page twice; ``shuffle``: the page in reverse order.
     - ``drop_fields``: leave the properties ``fields`` out of every item of the answer.
     - ``expired_url``: the download host answers 401 as for an expired URL.
@@ -61,6 +61,7 @@ class Fault(msgspec.Struct, kw_only=True):
     after: int = 0
     seconds: float = 0.0
     location: bool = True
+    fresh: bool = False
     fields: list[str] = []
     extra: str = ""
     id: int = 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from graphsim.addressing import Address
     from graphsim.drives import Drive
     from graphsim.exchange import Exchange
+    from graphsim.faults import Fault
     from graphsim.items import Item
 
 _LARGEST_PAGE = 1000
@@ -97,8 +98,7 @@ class Pages:
             inner = gone.inner or "resyncChangesApplyDifferences"
             raise resync_required(start if gone.location else None, inner)
         if fault := exchange.fault("empty_page"):
-            link = f"{exchange.base}{exchange.asked.url}"
-            link += f"{'&' if '?' in link else '?'}empty={fault.hits}"
+            link = _own_link(exchange, fault)
             await exchange.json(200, {"value": [], "@odata.nextLink": link})
             return
         wish = Wish(options.get("select"), _excludes_parents(exchange), scope)
@@ -117,8 +117,8 @@ class Pages:
             shown.reverse()
         link = _following_link(question, start, page.token, select)
         name = "@odata.deltaLink" if page.is_last else "@odata.nextLink"
-        if exchange.fault("loop"):
-            name, link = "@odata.nextLink", f"{exchange.base}{exchange.asked.url}"
+        if loop := exchange.fault("loop"):
+            name, link = "@odata.nextLink", _own_link(exchange, loop if loop.fresh else None)
         shown = _without_dropped_fields(exchange, shown)
         context = question.context("Collection(driveItem)")
         await exchange.json(200, {"@odata.context": context, name: link, "value": shown})
@@ -156,6 +156,12 @@ def _following_link(question: Question, start: str, token: str, select: str | No
     base = f"{question.exchange.base}{question.address.prefix}/drives('{_id(question.drive.id)}')"
     call = f"items('{_id(question.item.id)}')/microsoft.graph.delta(token='{token}')"
     return f"{base}/{call}" + (f"?{_query(keep)}" if keep else "")
+
+
+def _own_link(exchange: Exchange, fault: Fault | None) -> str:
+    """Return the link that was asked for; given a fault, spelled differently each time."""
+    link = f"{exchange.base}{exchange.asked.url}"
+    return f"{link}{'&' if '?' in link else '?'}again={fault.hits}" if fault else link
 
 
 def _id(identifier: str) -> str:

@@ -35,10 +35,14 @@ class Scan(msgspec.Struct):
     unreadable: set[str]
     """Folders whose entries are unknown: refused, or gone while we looked."""
     started_ns: int
+    ended_ns: int = 0
 
     def is_racy(self, found: Found) -> bool:
-        """Tell whether a file may change after this look without its stat values changing."""
-        return found.mtime_ns > self.started_ns - RACY_NS
+        """Tell whether a file may change after this look without its stat values changing.
+
+        A time in the future is no such case: the next write would bring it back to the present.
+        """
+        return self.started_ns - RACY_NS < found.mtime_ns < self.ended_ns + RACY_NS
 
 
 class FolderGoneError(OSError):
@@ -68,6 +72,7 @@ def scan(root: str) -> Scan:
             result.folders[path] = entries
             below += [join(path, entry.name) for entry in entries if entry.is_folder]
         level = below
+    result.ended_ns = time.time_ns()
     return result
 
 

@@ -21,7 +21,14 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef, ItemKind
 from graphsim.bodies import SyntheticBody
 from graphsim.serving import GraphSim, serve
-from integration.graph_source.kit import HurriedClock, account_of, content, crawl, source_of
+from integration.graph_source.kit import (
+    HurriedClock,
+    account_of,
+    content,
+    crawl,
+    sim_state,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,7 +52,7 @@ class Ground:
 
 @asynccontextmanager
 async def graph(profile: str) -> AsyncIterator[Ground]:
-    async with serve(page_size=7, profile=profile) as sim:
+    async with serve(state=sim_state(), page_size=7, profile=profile) as sim:
         source = source_of(account_of(sim), HurriedClock())
         try:
             yield Ground(source, DriveRef("sim", sim.memory.id), sim)

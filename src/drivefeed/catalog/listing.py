@@ -10,8 +10,9 @@ from sqlalchemy import select
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.progress import FILES, STANDING, WHY
 from drivefeed.catalog.sources import connection_of
-from drivefeed.catalog.tables import connections, coverage, documents, imports
+from drivefeed.catalog.tables import connections, coverage, documents, imports, orgs
 from drivefeed.catalog.tree import known_items, lineages
+from drivefeed.domain.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -206,3 +207,23 @@ async def live_rounds(
             )
             live.update((row.live_import_id, row.live_round) for row in rows)
     return live
+
+
+async def org_named(catalog: Catalog, name: str | None) -> str:
+    """Return the id of an organization; with only one in the catalog, its name may be left out.
+
+    Raises:
+        NotFound: there is no such organization, or there are several and none was named.
+    """
+    async with catalog.read() as connection:
+        statement = select(orgs.c.id)
+        if name is not None:
+            statement = statement.where(orgs.c.name == name)
+        found = list((await connection.execute(statement)).scalars())
+    if len(found) == 1:
+        return str(found[0])
+    if name is not None:
+        raise NotFound(f"There is no organization called '{name}'.")
+    if not found:
+        raise NotFound("Nothing was imported yet: no folder is connected.")
+    raise NotFound("There are several organizations; name one with --org.")

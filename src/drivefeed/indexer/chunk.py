@@ -37,7 +37,8 @@ def chunk_pages(
 ) -> Chunking:
     """Cut pages into chunks at the largest boundaries that fit: paragraphs, sentences, words.
 
-    This is processor work (about 1 MB of text a second) that releases the GIL: run it in a thread.
+    This is processor work (about half a megabyte of text a second) that releases the GIL: run it
+    in a thread.
 
     Args:
         pages: In order; a chunk never spans two of them.

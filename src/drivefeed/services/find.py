@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
-from drivefeed.catalog.listing import live_rounds, places_of
-from drivefeed.catalog.tables import orgs
-from drivefeed.domain.errors import NotFound
+from drivefeed.catalog.listing import live_rounds, org_named, places_of
 from drivefeed.indexer.search import snippet
 from drivefeed.ports import Point, SearchFilter
 
@@ -52,7 +48,7 @@ async def find(
     Raises:
         NotFound: there is no such org, or there are several and none was named.
     """
-    org_id = await _org(catalog, org_name)
+    org_id = await org_named(catalog, org_name)
 
     async def keep(points: Sequence[Point]) -> set[tuple[str, int]]:
         return await live_rounds(catalog, org_id, {point.document_id for point in points})
@@ -74,18 +70,3 @@ async def find(
         for hit in hits
         for place in [places.get(hit.point.document_id)]
     ]
-
-
-async def _org(catalog: Catalog, name: str | None) -> str:
-    async with catalog.read() as connection:
-        statement = select(orgs.c.id)
-        if name is not None:
-            statement = statement.where(orgs.c.name == name)
-        found = list((await connection.execute(statement)).scalars())
-    if len(found) == 1:
-        return str(found[0])
-    if name is not None:
-        raise NotFound(f"There is no organization called '{name}'.")
-    if not found:
-        raise NotFound("Nothing was imported yet: no folder is connected.")
-    raise NotFound("There are several organizations; name one with --org.")

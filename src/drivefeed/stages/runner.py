@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from drivefeed.catalog import reminders
 from drivefeed.domain.errors import PartDown, Throttled
 from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage
 from drivefeed.stages.breaker import HOLDS, Breakers
 from drivefeed.stages.outcome import Again, Ask, Outcome
 from drivefeed.telemetry import ATTEMPTS_FAILED, STAGE_SECONDS, log
+from drivefeed.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -24,11 +26,13 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.errors import Part
-    from drivefeed.ports import Delivery, Stage
+    from drivefeed.ports import Delivery
 
 BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
+
+_PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
 _log = log("runner")
 
@@ -64,9 +68,17 @@ class StageRun(Protocol):
 
 
 class Runner:
-    """Runs stages for deliveries. One per process; ``owner`` names the process."""
+    """Runs stages for deliveries. One per process.
 
-    def __init__(self, catalog: Catalog, breakers: Breakers, *, owner: str) -> None:
+    Args:
+        owner: names the process in claims and heartbeats.
+        pace_seconds: a wait before each run of a stage that works on a file, for demos.
+    """
+
+    def __init__(
+        self, catalog: Catalog, breakers: Breakers, *, owner: str, pace_seconds: float = 0.0
+    ) -> None:
+        self._pace_seconds = pace_seconds
         self._catalog = catalog
         self._breakers = breakers
         self._owner = owner
@@ -75,7 +87,9 @@ class Runner:
         """Return what a queue's worker calls for each delivery of the stage."""
 
         async def run(delivery: Delivery) -> dict[str, Any]:
-            return await self._run(stage, delivery)
+            import_id = delivery.payload.get("import_id")
+            with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
+                return await self._run(stage, delivery)
 
         return run
 
@@ -117,6 +131,8 @@ class Runner:
             if wait := self._breakers.wait_ms(part):
                 return Again(wait, hold=HOLDS[part], detail=self._breakers.words(part))
         try:
+            if self._pace_seconds and stage.stage in _PACED:
+                await self._catalog.clock.sleep(self._pace_seconds)
             outcome = await stage.run(claim, delivery)
         except asyncio.CancelledError:
             await asyncio.shield(self._hand_back(claim))
@@ -128,17 +144,24 @@ class Runner:
             words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
             return Again(wait, hold=HOLDS[error.part], detail=str(error))
         except Exception as error:
-            ATTEMPTS_FAILED.labels(stage.stage).inc()
+            await self._failed(stage, claim, delivery, error)
             words.warning("attempt_failed", error=str(error), error_type=type(error).__name__)
-            if delivery.attempt >= delivery.attempts:
-                text = f"{type(error).__name__}: {error}"
-                await stage.commit(claim, Ask(Reason.ATTEMPTS_EXHAUSTED, text))
-            else:
-                await stage.attempt_failed(claim, str(error), delivery)
             raise
         for part in stage.parts:
             self._breakers.close(part)
         return outcome
+
+    async def _failed(
+        self, stage: StageRun, claim: Claim, delivery: Delivery, error: Exception
+    ) -> None:
+        """A fault of the file: the queue tries again, or a person is asked after the last."""
+        ATTEMPTS_FAILED.labels(stage.stage).inc()
+        if delivery.attempt < delivery.attempts:
+            await stage.attempt_failed(claim, str(error), delivery)
+            return
+        await stage.commit(
+            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {error}")
+        )
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()

@@ -140,7 +140,10 @@ class MultipartUpload:
 
     async def _harvest(self, return_when: str) -> None:
         done, self._pending = await asyncio.wait(self._pending, return_when=return_when)
-        self._sent.extend([task.result() for task in done])
+        errors = [error for task in done if (error := task.exception()) is not None]
+        if errors:
+            raise errors[0]
+        self._sent.extend(task.result() for task in done)
 
     async def _send(self, number: int, part: bytearray) -> CompletedPartTypeDef:
         try:

@@ -14,16 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from drivefeed.bootstrap import Parts
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.indexer.search import Searcher
+    from drivefeed.ports import VectorIndex
     from drivefeed.services.loop import LoopWatch
     from drivefeed.stages.breaker import Breakers
 
@@ -33,10 +37,28 @@ _LONGEST_SOCKET_PATH = 100
 
 
 class LocalApi:
-    """Serves search, the index's rounds, health and metrics on a Unix socket."""
+    """Serves search, the index's rounds, health and metrics on a Unix socket.
 
-    def __init__(self, parts: Parts, breakers: Breakers, loop_watch: LoopWatch) -> None:
-        self._parts = parts
+    Args:
+        folder: the data folder, where commands look for the socket's path.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        catalog: Catalog,
+        searcher: Searcher,
+        index: VectorIndex,
+        embedder: LocalEmbedder,
+        breakers: Breakers,
+        loop_watch: LoopWatch,
+    ) -> None:
+        self._folder = folder
+        self._catalog = catalog
+        self._searcher = searcher
+        self._index = index
+        self._embedder = embedder
         self._breakers = breakers
         self._loop_watch = loop_watch
         self._server: uvicorn.Server | None = None
@@ -44,7 +66,7 @@ class LocalApi:
 
     async def run(self) -> None:
         """Serve until closed; the socket's path is written where commands look for it."""
-        folder = self._parts.settings.data_dir.absolute()
+        folder = self._folder.absolute()
         path = folder / "drivefeed.sock"
         if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
             path = Path(tempfile.mkdtemp(prefix="drivefeed-")) / "drivefeed.sock"
@@ -79,7 +101,11 @@ class LocalApi:
 
     def _app(self) -> FastAPI:
         app = FastAPI(openapi_url=None)
-        parts = self._parts
+
+        @app.exception_handler(DrivefeedError)
+        async def refuse(_: Request, error: DrivefeedError) -> JSONResponse:
+            status = 404 if isinstance(error, NotFound) else 503
+            return JSONResponse({"error": str(error)}, status_code=status)
 
         @app.get("/healthz")
         async def health() -> dict[str, Any]:
@@ -88,7 +114,7 @@ class LocalApi:
                 "pid": os.getpid(),
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),
-                "model_loaded": parts.embedder.loaded,
+                "model_loaded": self._embedder.loaded,
             }
 
         @app.get("/metrics")
@@ -99,13 +125,13 @@ class LocalApi:
         async def search(
             q: str, limit: Annotated[int, Query(ge=1, le=100)] = 10, org: str | None = None
         ) -> list[dict[str, Any]]:
-            found = await find(parts.catalog, parts.searcher, q, org_name=org, limit=limit)
+            found = await find(self._catalog, self._searcher, q, org_name=org, limit=limit)
             return [hit.as_dict() for hit in found]
 
         @app.get("/v1/index/rounds")
         async def rounds() -> StreamingResponse:
             async def lines() -> AsyncIterator[str]:
-                async for one in parts.index.rounds():
+                async for one in self._index.rounds():
                     yield json.dumps(one) + "\n"
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 import time
 import uuid
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drivefeed.sources.graph import GraphAccount, GraphSource
@@ -74,6 +79,14 @@ class PlainIds:
 
     def fraction(self) -> float:
         return 0.5
+
+
+@cache
+def sim_state() -> Path:
+    """A folder for simulators to keep certificates in, so that each is made only once."""
+    folder = tempfile.mkdtemp(prefix="graph-source-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def account_of(sim: GraphSim, **changes: str) -> GraphAccount:

@@ -31,6 +31,7 @@ from integration.graph_source.kit import (
     account_of,
     content,
     crawl,
+    sim_state,
     source_of,
 )
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def sim() -> AsyncIterator[GraphSim]:
-    async with serve(page_size=5) as running:
+    async with serve(page_size=5, state=sim_state()) as running:
         yield running
 
 
@@ -390,7 +391,7 @@ async def test_each_failure_of_the_host_gets_a_fresh_url(
 
 async def test_a_url_that_expires_in_the_middle_is_replaced() -> None:
     virtual = ManualClock()
-    async with serve(clock=virtual, url_lifetime=60) as sim:
+    async with serve(state=sim_state(), clock=virtual, url_lifetime=60) as sim:
         file = sim.memory.create_file("a", BODY)
         source = source_of(account_of(sim))
         try:

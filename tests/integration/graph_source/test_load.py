@@ -39,8 +39,9 @@ asyncio.run(main(**dict(pair.split("=", 1) for pair in sys.argv[1:])))
 async def test_a_large_file_with_two_cuts_passes_through_in_bounded_memory() -> None:
     from graphsim.bodies import SyntheticBody, hash_body
     from graphsim.serving import serve
+    from integration.graph_source.kit import sim_state
 
-    async with serve() as sim:
+    async with serve(state=sim_state()) as sim:
         body = SyntheticBody(5, SIZE)
         small = sim.memory.create_file("small", b"x")
         large = sim.memory.create_file("large", body)

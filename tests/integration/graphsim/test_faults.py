@@ -176,6 +176,13 @@ async def test_pages_that_mislead(sim: GraphSim, client: httpx.AsyncClient, file
     page = (await client.get("root/delta")).json()
     assert page["@odata.nextLink"] == f"{client.base_url}root/delta"
     assert "@odata.deltaLink" not in page
+    sim.faults.add("loop", op="delta", fresh=True, count=2)
+    links = {page["@odata.nextLink"]}
+    for _ in range(2):
+        page = (await client.get(page["@odata.nextLink"])).json()
+        assert [item["id"] for item in page["value"]] == [root, file.id]
+        links.add(page["@odata.nextLink"])
+    assert len(links) == 3
 
     sim.faults.add("drop_fields", op="delta", fields=["size", "file"])
     page = (await client.get("root/delta")).json()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from drivefeed.indexer.extract import ExtractionPool
 
@@ -20,6 +21,13 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip("The folder with real documents (../shared/corpus) is not on this machine.")
     return CORPUS
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_pool() -> AsyncIterator[ExtractionPool]:
+    """Read with one warm child for a whole module, where its life is not what is tested."""
+    async with ExtractionPool(size=1) as pool:
+        yield pool
 
 
 @pytest.fixture

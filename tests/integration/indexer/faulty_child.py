@@ -73,6 +73,9 @@ def read(path: Path, *, name: str, media_type: str | None, limits: Limits) -> Ex
     fault = path.read_text("utf-8").split("\n")[0]
     if fault == "be_killed_once":
         be_killed_once(path.with_suffix(".killed"))
+    elif fault == "sleep_and_say_so":
+        path.with_suffix(".sleeping").touch()
+        sleep()
     elif fault in globals():
         globals()[fault]()
     return read_file(path, name=name, media_type=media_type, limits=limits)

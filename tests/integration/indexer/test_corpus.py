@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 import docx
 import pptx
 import pytest
-import pytest_asyncio
 import python_calamine
 
 from drivefeed.domain.reasons import Reason
-from drivefeed.indexer.extract import ExtractionPool
 from drivefeed.indexer.model import Limits, Rejected
 from integration.indexer.conftest import CORPUS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Extraction
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PHRASES = {
     "2.4.0-tesseract.txt": "org.apache.tika.parser.gdal.GDALParser",
@@ -77,13 +78,6 @@ def text_of(extraction: Extraction) -> str:
     return squeezed(" ".join(page.text for page in extraction.pages))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_pool(corpus: Path) -> AsyncIterator[ExtractionPool]:
-    async with ExtractionPool(size=1) as pool:
-        yield pool
-
-
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("name", "outcome"), expected())
 async def test_outcome(shared_pool: ExtractionPool, corpus: Path, name: str, outcome: str) -> None:
     allowed = set(re.sub(r"\(.*\)", "", outcome).replace(" or ", " ").split())
@@ -105,7 +99,9 @@ async def test_outcome(shared_pool: ExtractionPool, corpus: Path, name: str, out
         assert words in text
 
 
-def test_there_are_47_files_to_be_found_and_each_has_words_to_be_found_by(corpus: Path) -> None:
+async def test_there_are_47_files_to_be_found_and_each_has_words_to_be_found_by(
+    corpus: Path,
+) -> None:
     searchable = [name for name, outcome in expected() if outcome == "searchable"]
     assert len(searchable) == 47
     for name in searchable:
@@ -164,7 +160,6 @@ def _cells(path: Path) -> Iterator[str]:
                             yield str(int(cell))
 
 
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("name", "at_least"), [("bug65649.docx", 5_000), ("testWORD_2006ml.docx", 90)]
 )
@@ -183,7 +178,6 @@ async def test_every_word_of_documents_that_hang_or_escape_other_readers_is_ther
     assert not missing
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_titles_and_page_counts(shared_pool: ExtractionPool, corpus: Path) -> None:
     rotated = await shared_pool.extract(corpus / "testPDF_rotated.pdf", name="a.pdf")
     assert (rotated.page_count, rotated.page_count_is_estimate) == (1, False)
@@ -196,7 +190,6 @@ async def test_titles_and_page_counts(shared_pool: ExtractionPool, corpus: Path)
     assert word.page_count_is_estimate
 
 
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", ["no-extension", "wrong.txt", "wrong.pdf"])
 async def test_the_content_decides_whatever_the_name(
     shared_pool: ExtractionPool, corpus: Path, name: str

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from drivefeed.indexer.model import Extraction
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def pool(shared_pool: ExtractionPool) -> ExtractionPool:
+    return shared_pool
+
+
 async def words(pool: ExtractionPool, path: Path) -> str:
     return "\n".join(page.text for page in (await pool.extract(path, name=path.name)).pages)
 
@@ -64,7 +72,8 @@ DOCX_CASES = {
     "a field's result, without its code": (
         (
             '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>AUTHOR'
-            f'</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>{run("the result")}'
+            '</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+            f"{run('the result')}"
             '<w:r><w:fldChar w:fldCharType="end"/></w:r></w:p>'
         ),
         "the result",

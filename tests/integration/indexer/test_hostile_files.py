@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from drivefeed.indexer.extract import ExtractionPool
 
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def pool(shared_pool: ExtractionPool) -> ExtractionPool:
+    return shared_pool
+
+
 async def rejected(
     pool: ExtractionPool, path: Path, name: str | None = None, limits: Limits | None = None
 ) -> Reason:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import ExtractionPool, extract
 from drivefeed.indexer.model import Limits, Rejected
@@ -197,6 +198,7 @@ async def test_closing_ends_idle_and_busy_children(fault: Callable[[str], Path])
 async def test_no_child_outlives_a_daemon_that_was_killed(
     fault: Callable[[str], Path], tmp_path: Path
 ) -> None:
+    path = fault("sleep_and_say_so")
     script = tmp_path / "daemon.py"
     script.write_text(
         "import asyncio, sys\n"
@@ -216,12 +218,15 @@ async def test_no_child_outlives_a_daemon_that_was_killed(
     daemon = await asyncio.create_subprocess_exec(
         sys.executable,
         str(script),
-        str(fault("spin")),
+        str(path),
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(source)},
     )
     assert daemon.stdout is not None
     pid = int(await daemon.stdout.readline())
+    # From here on it neither reads its input nor looks who its parent is.
+    await eventually(path.with_suffix(".sleeping").exists)
+    assert not gone(pid)
     daemon.kill()
     await daemon.wait()
     await eventually(lambda: gone(pid))
@@ -235,6 +240,26 @@ async def test_the_environment_of_a_child_holds_no_secrets(
         await pool.extract(fault("good"), name="a.txt")
         (pid,) = pool.pids
         assert not [key for key in psutil.Process(pid).environ() if key.startswith("DRIVEFEED")]
+
+
+async def test_a_file_that_is_not_there_is_no_verdict_and_costs_no_child(
+    pool: ExtractionPool, fault: Callable[[str], Path]
+) -> None:
+    await pool.extract(fault("good"), name="a.txt")
+    pids = pool.pids
+    for name in ("a.txt", "a.docx", "a.pdf"):
+        with pytest.raises(Transient, match="No such file"):
+            await pool.extract(Path("/nowhere/at/all"), name=name)
+    assert pool.pids == pids
+
+
+async def test_a_command_that_can_not_be_started_is_no_verdict(
+    fault: Callable[[str], Path],
+) -> None:
+    async with ExtractionPool(size=1, command=("/nowhere/python",)) as pool:
+        for _ in range(2):  # the place is free again
+            with pytest.raises(Transient, match="could not be started"):
+                await pool.extract(fault("good"), name="a.txt")
 
 
 async def test_one_file_can_be_read_without_a_pool(fault: Callable[[str], Path]) -> None:

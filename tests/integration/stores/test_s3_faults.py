@@ -132,6 +132,7 @@ async def test_no_credentials_at_all(
     await all_say(store, tmp_path, "no credentials were found")
 
 
+@pytest.mark.slow
 async def test_killed_and_started_again(
     own_seaweed: SeaweedServer,  # noqa: F811
     tmp_path: Path,

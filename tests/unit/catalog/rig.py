@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from drivefeed.catalog import pages
+from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
 from drivefeed.catalog.imports import advance, fetch
-from drivefeed.catalog.sources import connect, ensure_account, ensure_drive, ensure_org, fetch_drive
+from drivefeed.catalog.sources import fetch_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports, orgs, reminders
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.model import Policy

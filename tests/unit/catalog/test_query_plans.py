@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event, text
 
-from drivefeed.catalog import heartbeats, leaving, reminders, tree
+from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
 from drivefeed.catalog.sources import wake_due_drives
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -40,15 +40,15 @@ async def _plans(rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]) -> 
 
 
 async def _due(connection: AsyncConnection) -> None:
-    await reminders.due(connection, "transfer", now=10**14, horizon_ms=60_000, limit=5)
+    await deliveries.due(connection, "transfer", now=10**14, horizon_ms=60_000, limit=5)
 
 
 async def _stages(connection: AsyncConnection) -> None:
-    await reminders.stages_due(connection, now=10**14, horizon_ms=60_000)
+    await deliveries.stages_due(connection, now=10**14, horizon_ms=60_000)
 
 
 async def _overdue(connection: AsyncConnection) -> None:
-    await reminders.overdue(connection, now=10**14, limit=5)
+    await deliveries.overdue(connection, now=10**14, limit=5)
 
 
 async def _dead(connection: AsyncConnection) -> None:
@@ -56,7 +56,7 @@ async def _dead(connection: AsyncConnection) -> None:
 
 
 async def _emptied(connection: AsyncConnection) -> None:
-    await reminders.unsend_all(connection)
+    await deliveries.unsend_all(connection)
 
 
 @pytest.mark.parametrize("ask", [_due, _stages, _overdue, _dead, _emptied])

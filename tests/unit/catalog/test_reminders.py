@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog import heartbeats, reminders
-from drivefeed.catalog.sources import ensure_org
+from drivefeed.catalog import deliveries, heartbeats, reminders
+from drivefeed.catalog.connecting import ensure_org
 from drivefeed.ports import Stage
 
 if TYPE_CHECKING:
@@ -52,24 +52,24 @@ class Outbox:
                 lane=lane,
             )
 
-    async def due(self, stage: str = "transfer", limit: int = 100) -> list[reminders.Reminder]:
+    async def due(self, stage: str = "transfer", limit: int = 100) -> list[deliveries.Reminder]:
         async with self.catalog.read() as connection:
-            return await reminders.due(
+            return await deliveries.due(
                 connection, stage, now=self.now, horizon_ms=_HORIZON, limit=limit
             )
 
     async def names(self, stage: str = "transfer", limit: int = 100) -> list[str]:
         return [one.subject_id for one in await self.due(stage, limit)]
 
-    async def send(self) -> list[reminders.Reminder]:
+    async def send(self) -> list[deliveries.Reminder]:
         sent = await self.due()
         async with self.write() as connection:
-            await reminders.mark_sent(connection, sent, now=self.now, remind_at=self.now + 15_000)
+            await deliveries.mark_sent(connection, sent, now=self.now, remind_at=self.now + 15_000)
         return sent
 
     async def overdue(self) -> list[str]:
         async with self.catalog.read() as connection:
-            found = await reminders.overdue(connection, now=self.now, limit=10)
+            found = await deliveries.overdue(connection, now=self.now, limit=10)
         return [one.subject_id for one in found]
 
     async def claim(
@@ -126,7 +126,7 @@ async def test_a_row_that_was_written_while_it_was_being_sent_stays_unsent(outbo
     sent = await outbox.due()
     await outbox.put("x")
     async with outbox.write() as connection:
-        await reminders.mark_sent(connection, sent, now=outbox.now, remind_at=outbox.now)
+        await deliveries.mark_sent(connection, sent, now=outbox.now, remind_at=outbox.now)
     assert [one.number for one in await outbox.due()] == [2]
 
 
@@ -197,12 +197,12 @@ async def test_deliveries_past_their_time_are_looked_for(
     clock.turn(ms=1)
     assert await outbox.overdue() == ["x"]
     async with outbox.write() as connection:
-        await reminders.keep_waiting(connection, [sent[0]], remind_at=outbox.now + 1_000)
+        await deliveries.keep_waiting(connection, [sent[0]], remind_at=outbox.now + 1_000)
     assert await outbox.overdue() == []
     clock.turn(ms=30_000)
     assert await outbox.overdue() == ["x", "later"]
     async with outbox.write() as connection:
-        await reminders.send_again(connection, sent)
+        await deliveries.send_again(connection, sent)
     assert await outbox.overdue() == []
     assert {one.number for one in await outbox.due()} == {2}
 
@@ -222,7 +222,7 @@ async def test_an_emptied_queue_makes_every_sent_row_due(outbox: Outbox) -> None
     await outbox.put("z")
     async with outbox.write() as connection:
         await reminders.rest(connection, "y")
-        assert await reminders.unsend_all(connection) == 1
+        assert await deliveries.unsend_all(connection) == 1
     assert await outbox.names() == ["x", "z"]
     assert await outbox.number("x") == 1
 
@@ -287,7 +287,7 @@ async def test_orgs_take_turns_and_fresh_changes_go_first(outbox: Outbox) -> Non
 async def test_stages_with_something_due(outbox: Outbox) -> None:
     async def stages() -> list[str]:
         async with outbox.catalog.read() as connection:
-            return await reminders.stages_due(connection, now=outbox.now, horizon_ms=_HORIZON)
+            return await deliveries.stages_due(connection, now=outbox.now, horizon_ms=_HORIZON)
 
     assert await stages() == []
     await outbox.put("x")

@@ -104,6 +104,15 @@ async def test_an_edit_within_one_tick_of_the_clock_is_seen(folder: Path, serve:
     assert (await _items(drive))["a.txt"].quickxor == quickxor(b"two")
 
 
+async def test_a_file_from_the_future_is_read_once(folder: Path, serve: Serve) -> None:
+    (folder / "a.txt").write_text("one")
+    os.utime(folder / "a.txt", (4_000_000_000, 4_000_000_000))
+    drive = serve()
+    for _ in range(3):
+        assert (await _items(drive))["a.txt"].quickxor == quickxor(b"one")
+    assert drive.files_read == 1
+
+
 async def test_saving_by_rename_keeps_the_id(folder: Path, serve: Serve) -> None:
     path = folder / "a.txt"
     path.write_text("one")
@@ -300,7 +309,7 @@ async def test_what_is_no_file_is_left_out(
     (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
     (folder / "loop").symlink_to(folder)
     os.mkfifo(folder / "pipe")
-    (Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff"))).write_text("x")
+    (Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff"))).write_text("x")  # noqa: ASYNC240 - made here, in no time
     server = socket.socket(socket.AF_UNIX)
     monkeypatch.chdir(folder)  # the path of a socket must be short
     server.bind("socket")
@@ -354,9 +363,22 @@ async def test_a_folder_that_cannot_be_listed_keeps_what_was_known(
     assert await _items(drive) == before
 
 
+async def test_a_pipe_put_in_place_of_a_file_holds_nothing_up(folder: Path, serve: Serve) -> None:
+    (folder / "a.txt").write_text("x")
+    _age(folder)
+    drive = serve()
+    item = (await _items(drive))["a.txt"]
+    (folder / "a.txt").unlink()
+    os.mkfifo(folder / "a.txt")
+    async with asyncio.timeout(10):
+        with pytest.raises(GraphError):
+            await drive.open(item)
+
+
 async def test_open_sees_an_edit_that_no_look_has_seen(folder: Path, serve: Serve) -> None:
     path = folder / "a.txt"
     path.write_text("one")
+    _age(folder)
     drive = serve()
     item = (await _items(drive))["a.txt"]
     path.write_text("three")

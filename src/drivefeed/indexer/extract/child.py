@@ -8,6 +8,7 @@ writes no files, and it dies with its parent.
 from __future__ import annotations
 
 import ctypes
+import errno
 import faulthandler
 import gc
 import os
@@ -85,33 +86,42 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
             Path(request.path), name=request.name, media_type=request.media_type, limits=limits
         )
         out.writelines(protocol.frame(protocol.encode(answer)) for answer in _answers(extraction))
-    except Rejected as error:
-        refused = protocol.Refused(error.reason, error.detail, spent)
-        out.write(protocol.frame(protocol.encode(refused)))
-    except MemoryError:
-        spent = True
-        detail = f"Reading it needs more than {limits.memory_bytes >> 20:,} MB of memory."
-        refused = protocol.Refused(Reason.OUT_OF_MEMORY, detail, spent)
-        out.write(protocol.frame(protocol.encode(refused)))
     except Exception as error:  # noqa: BLE001 - a bug of a library is the file's fate, not ours
-        spent = True
-        detail = f"The reader failed on it: {type(error).__name__}: {error}"[:500]
-        refused = protocol.Refused(Reason.EXTRACTION_CRASHED, detail, spent)
-        out.write(protocol.frame(protocol.encode(refused)))
+        verdict = _verdict(error, request)
+        spent = isinstance(verdict, protocol.Refused) and verdict.spent
+        out.write(protocol.frame(protocol.encode(verdict)))
     out.flush()
     signal.alarm(0)
     gc.collect()
     return not spent
 
 
+def _verdict(error: Exception, request: protocol.Request) -> protocol.Answer:
+    if isinstance(error, Rejected):
+        return protocol.Refused(error.reason, error.detail, spent=False)
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        megabytes = request.limits.memory_bytes >> 20
+        detail = f"Reading it needs more than {megabytes:,} MB of memory."
+        return protocol.Refused(Reason.OUT_OF_MEMORY, detail, spent=True)
+    if isinstance(error, OSError):  # the disk's fault or ours, not the file's
+        return protocol.Unreadable(f"{error.strerror or error} ({request.name})")
+    detail = f"The reader failed on it: {type(error).__name__}: {error}"[:500]
+    return protocol.Refused(Reason.EXTRACTION_CRASHED, detail, spent=True)
+
+
 def _set_limits(limits: Limits) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + 1 + limits.cpu_seconds
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
-    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (limits.memory_bytes, hard))
+    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + limits.cpu_seconds)
+    _lower(resource.RLIMIT_DATA, limits.memory_bytes)
+    if sys.platform == "linux":  # macOS has the constant, and refuses the call
+        _lower(resource.RLIMIT_AS, limits.memory_bytes)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(
+        kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+    )
 
 
 def _answers(extraction: Extraction) -> Iterator[protocol.Answer]:

@@ -7,6 +7,8 @@ external entities) ends the reading.
 
 from __future__ import annotations
 
+import errno
+import lzma
 import posixpath
 import zipfile
 import zlib
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 64 * 1024
 _ENCRYPTED_FLAG: Final = 0x1
+# What seeking to a place that a damaged directory names fails with; other errors are the disk's.
+_BAD_OFFSETS: Final = (errno.EINVAL, errno.EOVERFLOW, None)
 _MOST_MEMBERS: Final = 100_000
 
 # Transitional and strict documents say the same with two sets of namespaces.
@@ -98,6 +102,12 @@ class Relationships:
         return list(dict.fromkeys(part for _, kind, part in self._rows if kind in kinds))
 
 
+def _damaged() -> Rejected:
+    return Rejected(
+        Reason.CORRUPT, "The file is damaged: it is no complete ZIP package. Upload it again."
+    )
+
+
 class Package:
     """A ZIP file opened within limits.
 
@@ -112,11 +122,12 @@ class Package:
     def __init__(self, path: Path, limits: Limits) -> None:
         try:
             self._zip = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise Rejected(
-                Reason.CORRUPT,
-                "The file is damaged: it is no complete ZIP package. Upload it again.",
-            ) from error
+        except OSError as error:
+            if error.errno not in _BAD_OFFSETS:
+                raise
+            raise _damaged() from error
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise _damaged() from error
         members = self._zip.infolist()
         if len(members) > _MOST_MEMBERS:
             raise Rejected(Reason.TOO_LARGE, f"The package has {len(members):,} parts.")
@@ -158,7 +169,17 @@ class Package:
                 while piece := stream.read(_PIECE):
                     self._spend(len(piece), part)
                     yield piece
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            EOFError,
+            ValueError,
+            OSError,
+            NotImplementedError,
+        ) as error:
+            if isinstance(error, OSError) and error.errno not in _BAD_OFFSETS:
+                raise
             raise Rejected(
                 Reason.CORRUPT, f"The file is damaged: its part {part!r} can't be unpacked."
             ) from error

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract.worker import COMMAND, ChildGone, Worker
 from drivefeed.indexer.model import Limits, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -78,6 +79,7 @@ class ExtractionPool:
 
         Raises:
             Rejected: The file can't be read.
+            Transient: Its bytes, or a process, could not be had; nothing is known about the file.
             RuntimeError: The pool is closed.
         """
         async with self._slots:
@@ -113,7 +115,7 @@ class ExtractionPool:
             extraction = await worker.ask(path, name=name, media_type=media_type, limits=limits)
             healthy = True
             return extraction
-        except Rejected:
+        except (Rejected, Transient):
             healthy = worker.usable
             raise
         except ChildGone:
@@ -125,7 +127,8 @@ class ExtractionPool:
             if healthy:
                 self._give_back(worker)
             else:
-                await asyncio.shield(worker.kill())
+                # Finished even if this task is cancelled once more.
+                await asyncio.shield(self._keep(worker.kill()))
 
     async def _take(self) -> Worker:
         if self._closed:
@@ -153,6 +156,10 @@ class ExtractionPool:
         self._let_go(worker)
 
     def _let_go(self, worker: Worker) -> None:
-        ending = asyncio.create_task(worker.end())
-        self._endings.add(ending)
-        ending.add_done_callback(self._endings.discard)
+        self._keep(worker.end())
+
+    def _keep(self, ending: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(ending)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+        return task

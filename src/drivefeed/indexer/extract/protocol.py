@@ -57,7 +57,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     spent: bool
 
 
-Answer = Part | Pages | Done | Refused
+class Unreadable(msgspec.Struct, frozen=True, tag=True):
+    """The system did not hand out the file's bytes, which says nothing about the file."""
+
+    detail: str
+
+
+Answer = Part | Pages | Done | Refused | Unreadable
 
 encode = msgspec.json.Encoder().encode
 decode_request = msgspec.json.Decoder(Request).decode

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.indexer.extract import rtf_words as words
 from drivefeed.indexer.extract.pages import Draft, split_evenly
 
 if TYPE_CHECKING:
@@ -26,120 +27,7 @@ _TOKEN: Final = re.compile(
     rb"|([^\\{}\r\n]+)"
     rb"|[\r\n]+|\\"  # line ends mean nothing; a lone backslash at the end of a damaged file
 )
-_SYMBOLS: Final = {
-    **dict.fromkeys(("par", "line", "sect", "page", "column", "row", "nestrow"), "\n"),
-    **dict.fromkeys(("cell", "nestcell"), " | "),
-    **dict.fromkeys(("emspace", "enspace", "qmspace"), " "),
-    "tab": "\t",
-    "emdash": "\N{EM DASH}",
-    "endash": "\N{EN DASH}",
-    "bullet": "\N{BULLET}",
-    "lquote": "\N{LEFT SINGLE QUOTATION MARK}",
-    "rquote": "\N{RIGHT SINGLE QUOTATION MARK}",
-    "ldblquote": "\N{LEFT DOUBLE QUOTATION MARK}",
-    "rdblquote": "\N{RIGHT DOUBLE QUOTATION MARK}",
-}
-_CONTROL_SYMBOLS: Final = {
-    b"\\": "\\",
-    b"{": "{",
-    b"}": "}",
-    b"~": " ",
-    b"_": "-",
-    b"\n": "\n",
-    b"\r": "\n",
-}
-# Groups that hold no text, or a copy of text that is elsewhere.
-_SKIPPED: Final = frozenset(
-    [
-        "colortbl",
-        "stylesheet",
-        "pict",
-        "objdata",
-        "objclass",
-        "nonshppict",
-        "fldinst",
-        "datafield",
-        "listtable",
-        "listname",
-        "listoverridetable",
-        "revtbl",
-        "filetbl",
-        "themedata",
-        "datastore",
-        "xmlnstbl",
-        "latentstyles",
-        "generator",
-        "sp",
-        "shprslt",
-        "bkmkstart",
-        "bkmkend",
-        "xe",
-        "tc",
-        "rxe",
-        "private",
-        "template",
-        "keywords",
-        "author",
-        "operator",
-        "company",
-        "manager",
-        "category",
-        "comment",
-        "doccomm",
-        "creatim",
-        "revtim",
-        "printim",
-        "buptim",
-        "upr",
-        "mmathPr",
-        "formfield",
-        "atnid",
-        "atnauthor",
-        "atndate",
-        "atnref",
-        "atrfstart",
-        "atrfend",
-        "panose",
-        "falt",
-        "fontemb",
-        "pgptbl",
-        "rsidtbl",
-        "blipuid",
-        "passwordhash",
-        "userprops",
-        "subject",
-        "hlinkbase",
-        "ftnsep",
-        "ftnsepc",
-        "ftncn",
-        "aftnsep",
-        "aftnsepc",
-        "aftncn",
-    ]
-)
-_SHOWN_ALTHOUGH_STARRED: Final = frozenset(("ud", "shptxt", "shpinst", "footnote", "annotation"))
-_SEPARATE: Final = frozenset(
-    [
-        "header",
-        "headerl",
-        "headerr",
-        "headerf",
-        "footer",
-        "footerl",
-        "footerr",
-        "footerf",
-        "footnote",
-        "annotation",
-        "shptxt",
-    ]
-)
-_CHARSETS: Final = {
-    77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "cp950",
-    161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257",
-    204: "cp1251", 222: "cp874", 238: "cp1250", 254: "cp437", 255: "cp850",
-}  # fmt: skip
 _ROW_END: Final = re.compile(r" \| (?=\n|$)")
-_CODE_PAGES: Final = {"65001": "utf-8", "10000": "mac_roman", "936": "gbk", "1361": "johab"}
 _LATIN: Final = "cp1252"
 
 
@@ -223,9 +111,9 @@ class _Rtf:
     def _symbol(self, symbol: bytes) -> None:
         if symbol == b"*":
             self._starred = True
-        elif symbol in _CONTROL_SYMBOLS:
+        elif symbol in words.CONTROL_SYMBOLS:
             self._flush()
-            self._put(_CONTROL_SYMBOLS[symbol])
+            self._put(words.CONTROL_SYMBOLS[symbol])
 
     def _word(self, name: str, count: int | None) -> None:
         if name == "u" and count is not None:
@@ -237,17 +125,17 @@ class _Rtf:
         self._ignored = 0
         starred, self._starred = self._starred, False
         group = self._group
-        if name in _SKIPPED or (starred and name not in _SHOWN_ALTHOUGH_STARRED):
+        if name in words.SKIPPED or (starred and name not in words.SHOWN_ALTHOUGH_STARRED):
             group.skipped = True
         elif name == "ud":
             group.skipped = False  # the Unicode half of \upr, whose other half is skipped
         elif name in ("fonttbl", "title", "info"):
             group.destination = name
-        elif name in _SEPARATE and not group.skipped:
+        elif name in words.SEPARATE and not group.skipped:
             group.separate = True
             self._put("\n")
-        elif name in _SYMBOLS:
-            self._put(_SYMBOLS[name])
+        elif name in words.SYMBOLS:
+            self._put(words.SYMBOLS[name])
         elif count is not None:
             self._set(name, count)
         elif name == "deleted":
@@ -262,16 +150,16 @@ class _Rtf:
                 group.fallback_length = max(0, count)
             case "ansicpg":
                 page = str(count)
-                self._default = group.codec = _known(_CODE_PAGES.get(page, f"cp{page}"))
+                self._default = group.codec = _known(words.CODE_PAGES.get(page, f"cp{page}"))
             case "f" if group.destination == "fonttbl":
                 self._font = count
             case "f":
                 group.codec = self._fonts.get(count, self._default)
-            case "fcharset" if count in _CHARSETS:
-                self._fonts[self._font] = _CHARSETS[count]
+            case "fcharset" if count in words.CHARSETS:
+                self._fonts[self._font] = words.CHARSETS[count]
             case "cpg":
                 page = str(count)
-                self._fonts[self._font] = _known(_CODE_PAGES.get(page, f"cp{page}"))
+                self._fonts[self._font] = _known(words.CODE_PAGES.get(page, f"cp{page}"))
 
     def _add_bytes(self, raw: bytes) -> None:
         if self._ignored:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import protocol
 from drivefeed.indexer.model import Extraction, Page, Rejected
@@ -52,8 +53,12 @@ class Worker:
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Worker:
-        """Start a child in a session of its own, with an environment that holds no secrets."""
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        """Start a child in a session of its own, with an environment that holds no secrets.
+
+        Raises:
+            Transient: The system has no room for another process now.
+        """
+        errors = _last_words_file()
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -64,6 +69,9 @@ class Worker:
                 env=_environment(),
                 start_new_session=True,
             )
+        except OSError as error:
+            errors.close()
+            raise Transient(f"A process to read files could not be started: {error}.") from error
         except BaseException:
             errors.close()
             raise
@@ -91,6 +99,7 @@ class Worker:
 
         Raises:
             Rejected: The child's verdict, or that of its death.
+            Transient: The file's bytes could not be read from disk.
             ChildGone: It was killed from outside.
         """
         request = protocol.Request(str(path), name, media_type, limits)
@@ -155,6 +164,10 @@ class Worker:
                     if refused.spent:
                         await self._process.wait()
                     raise Rejected(refused.reason, refused.detail)
+                case protocol.Unreadable(detail):
+                    self.files += 1
+                    self._asked = False
+                    raise Transient(f"The copy to be read could not be opened: {detail}.")
                 case protocol.Done() as done:
                     self.files += 1
                     self._asked = False
@@ -189,6 +202,13 @@ class Worker:
         size = os.fstat(self._errors.fileno()).st_size
         raw = os.pread(self._errors.fileno(), 4096, max(0, size - 4096))
         return raw.decode("utf-8", errors="replace")
+
+
+def _last_words_file() -> BinaryIO:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:  # a full disk costs the last words, not the file
+        return Path(os.devnull).open("w+b")
 
 
 def _environment() -> dict[str, str]:

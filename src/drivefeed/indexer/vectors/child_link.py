@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,16 @@ OPENING_SECONDS: Final = 60.0
 
 CLOSING_SECONDS: Final = 20.0
 """How long the child may take to flush and end before it is killed; nothing answered is lost."""
+
+_PROGRAM: Final = """
+import sys
+package_root = sys.argv.pop(1)
+if package_root not in sys.path:
+    sys.path.insert(0, package_root)
+from drivefeed.indexer.vectors.edge_child import main
+sys.exit(main(*sys.argv[1:]))
+"""
+"""What the child runs: the very package that runs here, installed or not."""
 
 
 class ChildLink:
@@ -46,14 +55,14 @@ class ChildLink:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
-            "-m",
-            "drivefeed.indexer.vectors.edge_child",
+            "-c",
+            _PROGRAM,
+            str(Path(drivefeed.__file__).parents[1]),
             str(folder),
             made_for.model,
             str(made_for.dimension),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": _search_path()},
         )
         link = cls(process, folder)
         opened = link._expect(0)
@@ -155,9 +164,3 @@ def _error(name: str, sentence: str) -> DrivefeedError:
     if name == PartDown.__name__:
         return PartDown(sentence, part=Part.INDEX)
     return Transient(sentence)
-
-
-def _search_path() -> str:
-    """Return where the child finds the very package that runs here, installed or not."""
-    root = str(Path(drivefeed.__file__).parents[1])
-    return os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))

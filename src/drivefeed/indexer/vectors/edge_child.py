@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,8 +131,14 @@ class Service:
         self._answers.clear()
 
 
-def main(folder: Path, made_for: Identity) -> int:
-    """Open the folder, say so, and serve; return the exit code."""
+def main(folder: str, model: str, dimension: str) -> int:
+    """Open the folder, say so, and serve; return the exit code.
+
+    Args:
+        folder: the folder of the index.
+        model: the name of the embedding model.
+        dimension: how many numbers a dense vector has.
+    """
     # Ctrl-C reaches the whole process group; the parent decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -141,7 +146,7 @@ def main(folder: Path, made_for: Identity) -> int:
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2, 1)  # nothing the library prints may get between the frames
     try:
-        shard = Shard(folder, made_for)
+        shard = Shard(Path(folder), Identity(model=model, dimension=int(dimension)))
     except (NeedsAttention, PartDown) as error:
         pipe.write([0, None, [type(error).__name__, str(error)]])
         return 1
@@ -153,7 +158,3 @@ def main(folder: Path, made_for: Identity) -> int:
     finally:
         shard.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Identity(model=sys.argv[2], dimension=int(sys.argv[3]))))

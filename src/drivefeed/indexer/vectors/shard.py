@@ -71,14 +71,7 @@ class Shard:
         """
         import qdrant_edge as edge
 
-        free = shutil.disk_usage(self._folder).free
-        if free < ROOM_NEEDED:
-            raise PartDown(
-                f"Only {free // 2**20} MiB are free on the disk of the vector index "
-                f"({self._folder}); nothing is written below {ROOM_NEEDED // 2**20} MiB. "
-                "Free some space.",
-                part=Part.INDEX,
-            )
+        self._require_room()
         written = []
         for point_id, vector, payload in points:
             sparse = edge.SparseVector(*self._bm25.document(payload["text"]))
@@ -186,6 +179,7 @@ class Shard:
                 "import again.",
                 reason=Reason.MISCONFIGURED,
             )
+        self._require_room()
         unfinished.touch()
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
@@ -193,6 +187,16 @@ class Shard:
         identity.write(facts, made_for)
         unfinished.unlink()
         return shard
+
+    def _require_room(self) -> None:
+        free = shutil.disk_usage(self._folder).free
+        if free < ROOM_NEEDED:
+            raise PartDown(
+                f"Only {free // 2**20} MiB are free on the disk of the vector index "
+                f"({self._folder}); nothing is written below {ROOM_NEEDED // 2**20} MiB. "
+                "Free some space.",
+                part=Part.INDEX,
+            )
 
     def _guarded(self, open_it: Callable[[], Any]) -> Any:
         try:

@@ -1,0 +1,235 @@
+# ruff: noqa: INP001 - run by its path, never imported
+"""Write what documentation can be made from code: python scripts/generate_docs.py [--check].
+
+Text between ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->`` is replaced; whole files
+(the board's table of queues, the schemas of job payloads) are written anew. ``--check`` writes
+nothing and fails when something is out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from pydantic import BaseModel  # noqa: E402 - path first
+
+from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
+from drivefeed.domain.reasons import EXPLANATIONS, Kind, Reason  # noqa: E402 - path first
+from drivefeed.ports import Stage  # noqa: E402 - path first
+from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.settings import (  # noqa: E402 - path first
+    AccountSettings,
+    ConnectionSettings,
+    ExtractionSettings,
+    S3Settings,
+    Settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pydantic.fields import FieldInfo
+
+PREFIX = "drivefeed"
+HOUR, DAY = 3600, 86_400
+
+KINDS = {
+    Kind.SKIPPED: "Skipped: the connection does not want the file",
+    Kind.REJECTED: "Rejected: this version of the file cannot be imported",
+    Kind.WITHDRAWN: "Withdrawn: why a version left search",
+    Kind.HOLD: "Holds: a condition that passes, after which the file goes on by itself",
+    Kind.ATTENTION: "Attention: a person has to decide or repair",
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+
+
+def cell(value: object) -> str:
+    """Return a value as the text of a cell."""
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def lifecycle_picture() -> str:
+    """Draw the states of an import, with the events between each two of them on one arrow."""
+    arrows: dict[tuple[State, State], list[Event]] = {}
+    for (state, event), after in TRANSITIONS.items():
+        arrows.setdefault((state, after), []).append(event)
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> discovered"]
+    for (state, after), events in arrows.items():
+        lines.append(f"    {state} --> {after}: {', '.join(events)}")
+    lines += [f"    {state} --> [*]" for state in State if state in ENDED]
+    return "\n".join([*lines, "```"])
+
+
+def lifecycle_table() -> str:
+    """List every transition."""
+    rows = [(f"`{state}`", f"`{event}`", f"`{to}`") for (state, event), to in TRANSITIONS.items()]
+    return table(("State", "Event", "State afterwards"), rows)
+
+
+def reasons() -> str:
+    """List the reasons by kind, each with its remedy."""
+    parts = []
+    for kind, title in KINDS.items():
+        rows = [
+            (f"`{reason}`", EXPLANATIONS[reason].meaning, EXPLANATIONS[reason].remedy)
+            for reason in Reason
+            if EXPLANATIONS[reason].kind is kind
+        ]
+        parts.append(f"## {title}\n\n" + table(("Code", "What it means", "What to do"), rows))
+    return "\n\n".join(parts)
+
+
+def queues() -> str:
+    """List the queues with their limits."""
+    rows = [
+        (
+            f"`{spec.stage}`",
+            spec.purpose,
+            spec.concurrency,
+            spec.attempts,
+            f"{span(spec.backoff_seconds)}, doubling up to {span(spec.backoff_max)}",
+            f"{span(spec.keep_completed.age_s)} or {spec.keep_completed.count:,}",
+            f"{span(spec.keep_failed.age_s)} or {spec.keep_failed.count:,}",
+        )
+        for spec in QUEUES.values()
+    ]
+    head = ("Queue", "What it does", "At a time", "Attempts", "Wait between them")
+    return table((*head, "Completed jobs kept", "Failed jobs kept"), rows)
+
+
+def span(seconds: float) -> str:
+    """Return a duration in its largest whole unit."""
+    for size, unit in ((DAY, "days"), (HOUR, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return "1 day" if (count, unit) == (1, "days") else f"{count} {unit}"
+    return f"{seconds:g} s"
+
+
+def payloads() -> str:
+    """List what the jobs of each queue carry."""
+    rows = []
+    for stage in Stage:
+        keys = ", ".join(f"`{key}`" for key in payload_schema(stage)["properties"])
+        rows.append((f"`{stage}`", keys, f"[{stage}.json](schemas/{stage}.json)"))
+    return table(("Queue", "Payload", "JSON Schema"), rows)
+
+
+def settings(model: type[BaseModel], prefix: str | None = None) -> str:
+    """List the settings of one section; ``prefix`` begins the names of its variables."""
+    rows = []
+    for name, field in model.model_fields.items():
+        row = [f"`{name}`", default_of(field), field.description or ""]
+        if prefix is not None:
+            row.insert(1, variables(name, field, prefix))
+        rows.append(row)
+    head = ["Setting", "Default", "Meaning"]
+    if prefix is not None:
+        head.insert(1, "Environment")
+    return table(head, rows)
+
+
+def variables(name: str, field: FieldInfo, prefix: str) -> str:
+    """Return the environment variables that set a field, the most specific first."""
+    choices = getattr(field.validation_alias, "choices", [f"{prefix}{name}".upper()])
+    return ", ".join(f"`{one}`" for one in choices if one.isupper())
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return a default as a reader of TOML expects it."""
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value in ("", [], {}) or isinstance(value, BaseModel):
+        return "empty"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, int | float):
+        return f"`{int(value):_}`" if value == int(value) else f"`{value}`"
+    return f"`{value}`"
+
+
+SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/architecture.md": {
+        "lifecycle picture": lifecycle_picture,
+        "lifecycle table": lifecycle_table,
+        "payloads": payloads,
+    },
+    "docs/reasons.md": {"reasons": reasons},
+    "docs/operations.md": {"queues": queues},
+    "docs/settings.md": {
+        "settings": lambda: settings(Settings, "DRIVEFEED_"),
+        "accounts": lambda: settings(AccountSettings),
+        "connections": lambda: settings(ConnectionSettings),
+        "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
+        "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
+    },
+}
+
+
+def expected() -> dict[Path, str]:
+    """Return what each file that is generated, wholly or in part, should hold.
+
+    Raises:
+        SystemExit: a file lost the markers of a section.
+    """
+    found = {ROOT / "bull-board" / "queues.json": as_json(queues_json(PREFIX))}
+    for stage in Stage:
+        found[ROOT / "docs" / "schemas" / f"{stage}.json"] = as_json(payload_schema(stage))
+    for name, sections in SECTIONS.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for title, make in sections.items():
+            begin, end = f"<!-- generated: {title} -->", f"<!-- end of {title} -->"
+            if text.count(begin) != 1 or text.count(end) != 1:
+                raise SystemExit(f"{name} must have the lines '{begin}' and '{end}' once each.")
+            pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+            section = f"{begin}\n\n{make()}\n\n{end}"
+            text = pattern.sub(lambda _, section=section: section, text)
+        found[ROOT / name] = text
+    return found
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON for people and programs."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def stale() -> dict[Path, str]:
+    """Return the files that are not what they should be, with what they should hold."""
+    return {
+        path: text
+        for path, text in expected().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
+
+
+def main() -> int:
+    """Write or check, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Write the generated documentation.")
+    parser.add_argument("--check", action="store_true", help="only tell whether it is current")
+    check = parser.parse_args().check
+    for path, text in stale().items():
+        name = path.relative_to(ROOT)
+        if check:
+            sys.stderr.write(f"{name} is out of date. Run 'make format' and commit the result.\n")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"Wrote {name}.\n")
+    return bool(check and stale())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
