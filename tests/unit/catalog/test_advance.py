@@ -9,6 +9,8 @@ import pytest
 
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog import reminders
+from drivefeed.catalog.control import set_paused
+from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.tables import import_events, imports, ledger
 from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.errors import NotFound
@@ -259,11 +261,21 @@ async def test_again_later_uses_no_attempt_and_says_why(listed: Rig) -> None:
     assert (row["hold"], row["detail"]) == (Reason.WAITING_FOR_STORE, "It is down.")
 
 
-async def test_parked_nothing_is_due_until_the_hold_is_cleared(listed: Rig) -> None:
+async def test_parked_nothing_is_due_until_the_connection_is_resumed(listed: Rig) -> None:
+    (connection,) = await all_connections(listed.catalog)
+    await set_paused(listed.catalog, connection, paused=True)
     one = await listed.import_of("a")
     await catalog_imports.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
     assert await listed.due(one.import_id) is None
-    await catalog_imports.clear(listed.catalog, one.import_id, event="resumed")
+    assert (await listed.import_of("a")).hold is Reason.PAUSED
+    assert await set_paused(listed.catalog, connection, paused=False) == 1
+    assert await listed.due(one.import_id) == ("transfer", 0)
+
+
+async def test_a_resume_that_came_first_leaves_nothing_parked(listed: Rig) -> None:
+    one = await listed.import_of("a")
+    await catalog_imports.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
+    assert (await listed.import_of("a")).hold is None
     assert await listed.due(one.import_id) == ("transfer", 0)
 
 
