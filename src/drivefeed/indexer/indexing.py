@@ -76,6 +76,9 @@ class Indexing:
         """
         job = await self._jobs.get(job_id)
         if job is None or job.state is not IndexJobState.QUEUED:
+            if job is not None and job.state is IndexJobState.CANCELLED:
+                # A kill between the last upsert and its removal may have left points.
+                await self._forget(job.submission)
             return
         try:
             extraction = await self._extract(job.submission)
