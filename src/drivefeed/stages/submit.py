@@ -48,7 +48,7 @@ class Submit(ImportStage):
             self.checkpoint("submit.before")
             job_id = await self._backend.submit(self._submission(task))
             self.checkpoint("submit.after")
-        facts: dict[str, str | int] = {
+        accepted: dict[str, str | int] = {
             "backend_job": job_id,
             "deadline_at": one.deadline_at or self._deadline(),
         }
