@@ -55,7 +55,8 @@ class Daemon:
 
     Args:
         home: its working directory; settings and data lie below it.
-        sim: serves its account. Without one there is nothing to connect.
+        sim: serves its account.
+        data: its data folder, if not ``home/data``.
         poll: seconds between two looks at the drive.
         grace: seconds until removed content is erased.
         settings: further lines for the top of the TOML file.
@@ -67,6 +68,7 @@ class Daemon:
         home: Path,
         sim: Sim,
         *,
+        data: Path | None = None,
         poll: float = 0.5,
         grace: float = 600.0,
         settings: str = "",
@@ -74,11 +76,13 @@ class Daemon:
     ) -> None:
         self.home = home
         self.sim = sim
-        self.data = home / "data"
+        self.data = data or home / "data"
         self.process: subprocess.Popen[bytes] | None = None
+        self._words: tuple[str, ...] = ("up",)
         self._seen: set[psutil.Process] = set()
         self.data.mkdir(parents=True, exist_ok=True)
-        self._write_settings(poll, grace, settings, connection)
+        if sim.endpoints:
+            self._write_settings(poll, grace, settings, connection)
 
     def _write_settings(self, poll: float, grace: float, more: str, connection: str) -> None:
         ends = self.sim.endpoints
@@ -117,7 +121,7 @@ class Daemon:
         (self.data / "daemon.json").unlink(missing_ok=True)
         with (self.home / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "--data", str(self.data), "up"],
+                [*COMMAND, "--data", str(self.data), *self._words],
                 cwd=self.home,
                 env=environment(**variables),
                 stdin=subprocess.DEVNULL,
