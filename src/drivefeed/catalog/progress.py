@@ -132,6 +132,17 @@ async def progress_of(catalog: Catalog) -> list[Progress]:
     return list(found.values())
 
 
+async def being_withdrawn(catalog: Catalog) -> int:
+    """Count versions whose object and points are on their way out."""
+    async with catalog.read() as connection:
+        count = await connection.scalar(
+            select(func.count())
+            .select_from(imports)
+            .where(imports.c.state == State.WITHDRAWING, imports.c.attention.is_(None))
+        )
+    return count or 0
+
+
 async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
     rows = await connection.execute(
         select(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from drivefeed.bootstrap import Surroundings, open_parts
-from drivefeed.catalog.progress import Progress, progress_of
+from drivefeed.catalog.progress import Progress, being_withdrawn, progress_of
 from drivefeed.cli import context
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -160,7 +160,8 @@ async def _watch(
     while not running.done():
         found = await progress_of(daemon.parts.catalog)
         screen.show(found, daemon)
-        calm = calm + 1 if found and all(_has_ended(one, started) for one in found) else 0
+        ended = bool(found) and all(_has_ended(one, started) for one in found)
+        calm = calm + 1 if ended and not await being_withdrawn(daemon.parts.catalog) else 0
         if once and calm >= _CALM_LOOKS:
             break
         await asyncio.wait({running}, timeout=_LOOK_SECONDS)
