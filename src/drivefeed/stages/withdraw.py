@@ -51,6 +51,11 @@ class Withdraw(ImportStage):
         return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")
 
     async def _still_works(self, job_id: str) -> bool:
+        """Whether the backend may write points after we removed them.
+
+        A job that is done cannot be cancelled any more, and writes nothing either.
+        """
         if await self._backend.cancel(job_id):
             return False
-        return (await self._backend.status(job_id)).state is BackendState.WORKING
+        status = await self._backend.status(job_id)
+        return status.state is BackendState.WORKING
