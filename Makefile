@@ -30,7 +30,7 @@ demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; D
 	@exec $(BIN)/drivefeed demo $(if $(DIR),$(call quoted,$(DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow)
 
 .PHONY: up
-up: ## Runs drivefeed with your settings (drivefeed.toml and the environment).
+up: ## Runs drivefeed with your settings (DRIVEFEED_CONFIG=file.toml, and the environment).
 	@$(SET_UP) demo
 	@exec $(BIN)/drivefeed up
 

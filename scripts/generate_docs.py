@@ -18,13 +18,24 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from pydantic import BaseModel  # noqa: E402 - path first
+
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
 from drivefeed.domain.reasons import EXPLANATIONS, Kind, Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.settings import (  # noqa: E402 - path first
+    AccountSettings,
+    ConnectionSettings,
+    ExtractionSettings,
+    S3Settings,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from pydantic.fields import FieldInfo
 
 PREFIX = "drivefeed"
 HOUR, DAY = 3600, 86_400
@@ -116,6 +127,40 @@ def payloads() -> str:
     return table(("Queue", "Payload", "JSON Schema"), rows)
 
 
+def settings(model: type[BaseModel], prefix: str | None = None) -> str:
+    """List the settings of one section; ``prefix`` begins the names of its variables."""
+    rows = []
+    for name, field in model.model_fields.items():
+        row = [f"`{name}`", default_of(field), field.description or ""]
+        if prefix is not None:
+            row.insert(1, variables(name, field, prefix))
+        rows.append(row)
+    head = ["Setting", "Default", "Meaning"]
+    if prefix is not None:
+        head.insert(1, "Environment")
+    return table(head, rows)
+
+
+def variables(name: str, field: FieldInfo, prefix: str) -> str:
+    """Return the environment variables that set a field, the most specific first."""
+    choices = getattr(field.validation_alias, "choices", [f"{prefix}{name}".upper()])
+    return ", ".join(f"`{one}`" for one in choices if one.isupper())
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return a default as a reader of TOML expects it."""
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value in ("", [], {}) or isinstance(value, BaseModel):
+        return "empty"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, int | float):
+        return f"`{int(value):_}`" if value == int(value) else f"`{value}`"
+    return f"`{value}`"
+
+
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/architecture.md": {
         "lifecycle picture": lifecycle_picture,
@@ -124,6 +169,13 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/reasons.md": {"reasons": reasons},
     "docs/operations.md": {"queues": queues},
+    "docs/settings.md": {
+        "settings": lambda: settings(Settings, "DRIVEFEED_"),
+        "accounts": lambda: settings(AccountSettings),
+        "connections": lambda: settings(ConnectionSettings),
+        "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
+        "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
+    },
 }
 
 

@@ -34,6 +34,7 @@ from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
+from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
+            configure_tracing()
+            stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
             local = LocalApi(

@@ -351,10 +351,17 @@ class BackendState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BackendStatus:
-    """A backend's answer to a poll. ``pages`` and ``chunks`` are set when it is done."""
+    """A backend's answer to a poll.
+
+    Attributes:
+        progress: percent.
+        pages, chunks: set when it is done.
+        again_after_ms: when to ask again, where the backend knows better than we do.
+    """
 
     state: BackendState
     progress: int = 0
+    again_after_ms: int | None = None
     pages: int | None = None
     chunks: int | None = None
     reason: Reason | None = None

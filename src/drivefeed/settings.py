@@ -30,9 +30,9 @@ class AccountSettings(_Section):
 
     name: str = Field(description="What connections call this account.")
     org: str = Field(default="default", description="The organization that owns it.")
-    tenant_id: str
-    client_id: str
-    client_secret: SecretStr
+    tenant_id: str = Field(description="The tenant's id or one of its domains.")
+    client_id: str = Field(description="The app registration's application (client) id.")
+    client_secret: SecretStr = Field(description="One of its client secrets.")
     cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
     authority: str | None = Field(
         default=None, description="Sign-in service, if not the cloud's own."
@@ -47,40 +47,73 @@ class ConnectionSettings(_Section):
     """A folder that should flow in."""
 
     account: str = Field(description="Name of the account through which it is read.")
-    drive_id: str
+    drive_id: str = Field(description="Microsoft's id of the drive or document library.")
     folder: str = Field(default="", description="Path below the drive's root; empty for all of it.")
-    name: str = ""
-    subfolders: bool = True
-    include: list[str] = []
-    exclude: list[str] = []
-    types: list[str] = []
-    max_bytes: Annotated[int, Field(gt=0)] = 4 * 1024**3
-    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = "mirror"
-    grace_seconds: Annotated[float, Field(ge=0)] = 7 * _DAY_SECONDS
-    brake_count: Annotated[int, Field(ge=0)] = 50
-    brake_percent: Annotated[int, Field(ge=0, le=100)] = 20
-    brake_floor: Annotated[int, Field(ge=1)] = 10
+    name: str = Field(default="", description="What it is called; empty for the folder's path.")
+    subfolders: bool = Field(default=True, description="Whether folders below it count as well.")
+    include: list[str] = Field(
+        default=[], description="Globs; with any, only files that match one are wanted."
+    )
+    exclude: list[str] = Field(
+        default=[], description="Globs; files that match one are not wanted."
+    )
+    types: list[str] = Field(
+        default=[], description="Endings such as pdf; empty for all that can be read."
+    )
+    max_bytes: Annotated[int, Field(gt=0)] = Field(
+        default=4 * 1024**3, description="Larger files are skipped."
+    )
+    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = Field(
+        default="mirror", description="mirror removes what the source removed; keep keeps it."
+    )
+    grace_seconds: Annotated[float, Field(ge=0)] = Field(
+        default=7 * _DAY_SECONDS,
+        description="How long removed content stays hidden before it is erased.",
+    )
+    brake_count: Annotated[int, Field(ge=0)] = Field(
+        default=50, description="More removals at once than this stop and ask."
+    )
+    brake_percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=20, description="A larger share at once stops and asks as well."
+    )
+    brake_floor: Annotated[int, Field(ge=1)] = Field(
+        default=10, description="The fewest removals that a share can stop."
+    )
 
 
 class S3Settings(_Section):
     """Where documents are kept, if not in the data folder."""
 
-    bucket: str
-    endpoint_url: str | None = None
-    region: str | None = None
-    access_key: SecretStr | None = None
-    secret_key: SecretStr | None = None
-    prefix: str = ""
+    bucket: str = Field(description="The bucket; it must exist.")
+    endpoint_url: str | None = Field(
+        default=None, description="The service, if it is not Amazon's own."
+    )
+    region: str | None = Field(default=None, description="The region, if the environment has none.")
+    access_key: SecretStr | None = Field(
+        default=None, description="Empty to use the machine's own credentials."
+    )
+    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
+    prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
 class ExtractionSettings(_Section):
     """What reading the text of one file may use."""
 
-    processes: Annotated[int, Field(ge=1, le=16)] = 1
-    memory_mb: Annotated[int, Field(ge=128)] = 1024
-    cpu_seconds: Annotated[int, Field(ge=1)] = 60
-    wall_seconds: Annotated[float, Field(gt=0)] = 120.0
-    max_chunks: Annotated[int, Field(ge=1)] = 5_000
+    processes: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=1, description="How many files are read at a time."
+    )
+    memory_mb: Annotated[int, Field(ge=128)] = Field(
+        default=1024, description="Memory of one reading process."
+    )
+    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
+        default=60, description="Computing time for one file."
+    )
+    wall_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=120.0, description="Time on the clock for one file."
+    )
+    max_chunks: Annotated[int, Field(ge=1)] = Field(
+        default=5_000, description="Files with more chunks are refused."
+    )
 
 
 class Settings(BaseSettings):
@@ -111,14 +144,17 @@ class Settings(BaseSettings):
     )
     qdrant_api_key: SecretStr | None = Field(
         default=None,
+        description="Its API key.",
         validation_alias=AliasChoices(
             "DRIVEFEED_QDRANT_API_KEY", "QDRANT_API_KEY", "qdrant_api_key"
         ),
     )
-    collection: str = "drivefeed"
-    s3: S3Settings | None = None
-    accounts: list[AccountSettings] = []
-    connections: list[ConnectionSettings] = []
+    collection: str = Field(default="drivefeed", description="The collection in Qdrant.")
+    s3: S3Settings | None = Field(
+        default=None, description="An S3 bucket; empty for a folder in the data folder."
+    )
+    accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
+    connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
         default=60.0, description="How often each drive is asked for changes."
     )
@@ -132,13 +168,19 @@ class Settings(BaseSettings):
         default=1250, description="Resource units a minute that Microsoft grants this app."
     )
     concurrency: dict[str, int] = Field(default={}, description="By stage, where not the default.")
-    embedding_threads: Annotated[int, Field(ge=1)] = 2
-    extraction: ExtractionSettings = ExtractionSettings()
+    embedding_threads: Annotated[int, Field(ge=1)] = Field(
+        default=2, description="Threads of the embedding model."
+    )
+    extraction: ExtractionSettings = Field(
+        default=ExtractionSettings(), description="Limits for reading the text of one file."
+    )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
         default=20.0, description="How long running jobs may go on after SIGTERM."
     )
-    log_json: bool = False
-    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"
+    log_json: bool = Field(default=False, description="One JSON object a line, for machines.")
+    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
+        default="info", description="debug, info, warning or error."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -43,7 +43,7 @@ class Change(msgspec.Struct):
     facets: dict[str, Any] = {}
 
 
-class Refused(Exception):  # noqa: N818 - reads as what happened
+class Refused(Exception):
     """A request the admin port does not understand; the sentence goes back as 400."""
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphsim.tree import Tree
 
 
-class Unsettled(Exception):  # noqa: N818 - a moment to wait for, not a failure
+class Unsettled(Exception):
     """A file changed while it was read; the next look will know."""
 
 

@@ -80,6 +80,7 @@ def commands_named_in(text: str) -> set[str]:
 
 def test_remedies_name_commands_that_exist() -> None:
     import typer
+
     from drivefeed.cli.app import app
 
     command = typer.main.get_command(app)

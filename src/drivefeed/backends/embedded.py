@@ -9,6 +9,8 @@ from drivefeed.ports import BackendState, BackendStatus, IndexJobState
 if TYPE_CHECKING:
     from drivefeed.ports import IndexJobs, Submission, VectorIndex
 
+_POLL_AGAIN_MS = 60_000
+
 _STATES = {
     IndexJobState.QUEUED: BackendState.WORKING,
     IndexJobState.DONE: BackendState.DONE,
@@ -36,6 +38,8 @@ class EmbeddedBackend:
         return BackendStatus(
             _STATES[job.state],
             progress=job.progress,
+            # A job that ends makes its poll due at once, so asking often would only cost.
+            again_after_ms=_POLL_AGAIN_MS,
             pages=job.pages,
             chunks=job.chunks,
             reason=job.reason,

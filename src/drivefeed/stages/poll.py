@@ -67,9 +67,12 @@ class Poll(ImportStage):
             return self._cancelled(task)
         await task.delivery.progress(status.progress)
         one = task.one
-        is_late = one.deadline_at is not None and self.catalog.clock.now() > one.deadline_at
-        if not is_late:
-            return Again(poll_interval_ms(one.poll_count), polled=True)
+        wait = status.again_after_ms or poll_interval_ms(one.poll_count)
+        if one.deadline_at is None:
+            return Again(wait, polled=True)
+        left = one.deadline_at - self.catalog.clock.now()
+        if left > 0:
+            return Again(min(wait, left), polled=True)
         if one.attention is Reason.BACKEND_LATE:
             return Again(_LATE_AGAIN_MS, polled=True)
         return Ask(

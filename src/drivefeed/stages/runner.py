@@ -18,6 +18,7 @@ from drivefeed.ports import Stage
 from drivefeed.stages.breaker import HOLDS, Breakers
 from drivefeed.stages.outcome import Again, Ask, Outcome
 from drivefeed.telemetry import ATTEMPTS_FAILED, STAGE_SECONDS, log
+from drivefeed.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -86,7 +87,9 @@ class Runner:
         """Return what a queue's worker calls for each delivery of the stage."""
 
         async def run(delivery: Delivery) -> dict[str, Any]:
-            return await self._run(stage, delivery)
+            import_id = delivery.payload.get("import_id")
+            with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
+                return await self._run(stage, delivery)
 
         return run
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ class LocalApi:
 
     def _app(self) -> FastAPI:
         app = FastAPI(openapi_url=None)
+
+        @app.exception_handler(DrivefeedError)
+        async def refuse(_: Request, error: DrivefeedError) -> JSONResponse:
+            status = 404 if isinstance(error, NotFound) else 503
+            return JSONResponse({"error": str(error)}, status_code=status)
 
         @app.get("/healthz")
         async def health() -> dict[str, Any]:

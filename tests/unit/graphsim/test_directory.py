@@ -363,9 +363,22 @@ async def test_a_folder_that_cannot_be_listed_keeps_what_was_known(
     assert await _items(drive) == before
 
 
+async def test_a_pipe_put_in_place_of_a_file_holds_nothing_up(folder: Path, serve: Serve) -> None:
+    (folder / "a.txt").write_text("x")
+    _age(folder)
+    drive = serve()
+    item = (await _items(drive))["a.txt"]
+    (folder / "a.txt").unlink()
+    os.mkfifo(folder / "a.txt")
+    async with asyncio.timeout(10):
+        with pytest.raises(GraphError):
+            await drive.open(item)
+
+
 async def test_open_sees_an_edit_that_no_look_has_seen(folder: Path, serve: Serve) -> None:
     path = folder / "a.txt"
     path.write_text("one")
+    _age(folder)
     drive = serve()
     item = (await _items(drive))["a.txt"]
     path.write_text("three")

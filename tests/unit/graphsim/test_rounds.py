@@ -123,6 +123,19 @@ def test_a_crawl_shows_one_moment_and_the_next_round_what_came_meanwhile() -> No
     assert inside.id not in mirror.items
 
 
+def test_a_round_that_was_lost_begins_again_and_misses_nothing() -> None:
+    drive, mirror = _drive(), _Mirror()
+    files = [drive.create_file(name, b"") for name in "abc"]
+    for _ in range(2):
+        mirror.take(drive.rounds.page(mirror.link, Wish(), 1))
+    drive.delete(files[0].id)
+    drive.rounds.forget_open_rounds()
+    _finish(drive, mirror, 1)
+    assert {file.id for file in files} <= mirror.items.keys()
+    _finish(drive, mirror, 1)
+    assert mirror.facts() == _truth(drive)
+
+
 def test_a_change_comes_with_its_parents_the_root_first() -> None:
     drive = _drive()
     outer = drive.create_folder("outer")
