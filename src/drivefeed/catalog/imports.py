@@ -17,7 +17,7 @@ from drivefeed.catalog.documents import (
     wanting,
 )
 from drivefeed.catalog.tables import imports, ledger, orgs
-from drivefeed.domain.converge import apply
+from drivefeed.domain.converge import apply, is_in_use
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
 
@@ -91,7 +91,9 @@ async def advance(
     async with catalog.write(f"advance.{event}") as connection:
         before, known = await _whole(connection, import_id)
         old = known[import_id]
-        if old.round != round_:
+        # A withdrawal that was begun before the file came back has nothing to withdraw any more.
+        is_void = event is Event.UNWANTED and is_in_use(before, old)
+        if old.round != round_ or is_void:
             await _release(connection, claim)
             return old
         document = before
