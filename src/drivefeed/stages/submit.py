@@ -52,7 +52,7 @@ class Submit(ImportStage):
             "backend_job": job_id,
             "deadline_at": one.deadline_at or self._deadline(),
         }
-        return Advance(Event.ACCEPTED, facts, detail=f"backend job {job_id}")
+        return Advance(Event.ACCEPTED, accepted, detail=f"backend job {job_id}")
 
     def _deadline(self) -> int:
         return self.catalog.clock.now() + self._deadline_ms
