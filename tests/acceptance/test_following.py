@@ -223,7 +223,7 @@ def test_renaming_or_moving_a_folder_downloads_and_embeds_nothing(
     assert paid(demo) == effects
     passport = story(demo, new + files[0].removeprefix(old))
     assert passport["document"]["id"] == ids[files[0]]
-    assert events(passport["versions"][0])[-1] == "published"
+    assert passport["path"] == new + files[0].removeprefix(old)
 
 
 def paid(demo: Demo) -> dict[str, Any]:
@@ -317,12 +317,13 @@ def test_after_the_grace_a_deleted_file_is_erased_and_put_back_it_is_not_charged
         write(folder, each, TEXTS[each])
     with running_demo(tmp_path, folder, tmp_path / "data", grace=SHORT_GRACE_SECONDS) as demo:
         demo.wait_for_rest(files=2)
-        (before,) = shown(demo, TEXTS[path], document(demo, path))
+        document_id = document(demo, path)
+        (before,) = shown(demo, TEXTS[path], document_id)
         ledger = demo.ledger()
         aside = tmp_path / "aside.txt"
         shutil.copy2(folder / path, aside)
         (folder / path).unlink()
-        hidden(demo, TEXTS[path], document(demo, path))
+        hidden(demo, TEXTS[path], document_id)
         erased(demo, before.import_id)
         assert len(demo.points()) == len(demo.objects()) == 1
         (version,) = story(demo, path)["versions"]
