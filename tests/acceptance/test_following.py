@@ -88,11 +88,14 @@ def shown(demo: Demo, words: str, document_id: str) -> list[Place]:
     ]
 
 
+def documents(demo: Demo) -> dict[str, str]:
+    """Return the ids of all documents by their paths, as ``imports`` tells them."""
+    return {one["path"]: one["document_id"] for one in demo.json("imports")}
+
+
 def document(demo: Demo, path: str) -> str:
     """Return the id of the document at a path."""
-    passport = story(demo, path)
-    found: str = passport["document"]["id"]
-    return found
+    return documents(demo)[path]
 
 
 def story(demo: Demo, path: str) -> dict[str, Any]:
@@ -195,7 +198,7 @@ def test_renaming_or_moving_a_folder_downloads_and_embeds_nothing(
     demo: Demo, written: Path, old: str, new: str
 ) -> None:
     files = [path for path in TEXTS if path.startswith(f"{old}/")]
-    ids = {path: document(demo, path) for path in files}
+    ids = documents(demo)
     mark, points, effects = demo.sim.mark(), demo.points(), paid(demo)
     (written / old).rename(written / new)
     for path in files:
@@ -207,19 +210,20 @@ def test_renaming_or_moving_a_folder_downloads_and_embeds_nothing(
             seconds=PATIENCE_SECONDS,
             what=f"{path} at its new place",
         )
-        assert story(demo, moved)["document"]["id"] == ids[path]
-        assert not demo.json("why", path, ok=(1,))
     until(
         lambda: not demo.rows("SELECT id FROM documents WHERE misplaced"),
         seconds=PATIENCE_SECONDS,
         what="the index to know the new places",
     )
-    listed = {one["path"] for one in demo.json("imports")}
-    assert {new + path.removeprefix(old) for path in files} <= listed
-    assert not [path for path in listed if path.startswith(f"{old}/")]
+    moved_ids = {new + path.removeprefix(old): ids[path] for path in files}
+    others = {path: found for path, found in ids.items() if path not in files}
+    assert documents(demo) == moved_ids | others
     assert demo.sim.downloads(since=mark) == []
     assert demo.points() == points
     assert paid(demo) == effects
+    passport = story(demo, new + files[0].removeprefix(old))
+    assert passport["document"]["id"] == ids[files[0]]
+    assert passport["path"] == new + files[0].removeprefix(old)
 
 
 def paid(demo: Demo) -> dict[str, Any]:
@@ -313,12 +317,13 @@ def test_after_the_grace_a_deleted_file_is_erased_and_put_back_it_is_not_charged
         write(folder, each, TEXTS[each])
     with running_demo(tmp_path, folder, tmp_path / "data", grace=SHORT_GRACE_SECONDS) as demo:
         demo.wait_for_rest(files=2)
-        (before,) = shown(demo, TEXTS[path], document(demo, path))
+        document_id = document(demo, path)
+        (before,) = shown(demo, TEXTS[path], document_id)
         ledger = demo.ledger()
         aside = tmp_path / "aside.txt"
         shutil.copy2(folder / path, aside)
         (folder / path).unlink()
-        hidden(demo, TEXTS[path], document(demo, path))
+        hidden(demo, TEXTS[path], document_id)
         erased(demo, before.import_id)
         assert len(demo.points()) == len(demo.objects()) == 1
         (version,) = story(demo, path)["versions"]
