@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,8 +37,8 @@ class Run:
         return "\n".join(line for _, line in self.lines)
 
 
-def demo_once(cwd: Path, *words: str) -> Run:
-    """Run ``drivefeed demo --once`` to its end."""
+def demo_once(cwd: Path, *words: str, seconds: float = 120.0) -> Run:
+    """Run ``drivefeed demo --once`` to its end; it is ended after ``seconds``."""
     started = time.monotonic()
     with subprocess.Popen(
         [*COMMAND, "demo", *words, "--once"],
@@ -48,13 +49,14 @@ def demo_once(cwd: Path, *words: str) -> Run:
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
+        watch = threading.Timer(seconds, process.terminate)
+        watch.start()
         try:
             assert process.stdout is not None
-            lines = [
-                (time.monotonic() - started, line.rstrip("\n")) for line in process.stdout
-            ]
+            lines = [(time.monotonic() - started, line.rstrip("\n")) for line in process.stdout]
             code = process.wait()
         finally:
+            watch.cancel()
             process.kill()
     return Run(code, lines, time.monotonic() - started)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from drivefeed.bootstrap import Surroundings, open_parts
-from drivefeed.catalog.progress import Progress, progress_of
+from drivefeed.catalog.progress import Progress, being_withdrawn, progress_of
 from drivefeed.cli import context
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -32,6 +32,7 @@ from drivefeed.cli.serve import stop_on_signals
 from drivefeed.daemon import Daemon
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.queue.embedded import refuse_beside_another
 from drivefeed.services.certificate import certify
 from drivefeed.telemetry import configure_logs
 
@@ -70,6 +71,7 @@ def demo(
         )
     served = _served(folder)
     data = context.options.data_dir or _data_for(served)
+    refuse_beside_another(data / "queue")
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     LAST_DEMO_FILE.parent.mkdir(exist_ok=True)
     LAST_DEMO_FILE.write_text(str(data.absolute()))
@@ -93,7 +95,7 @@ class Result:
     def is_clean(self) -> bool:
         """Whether every file came to an end and all parts agree."""
         agrees = self.certificate is not None and self.certificate.holds
-        return agrees and all(one.at_rest for one in self.found)
+        return agrees and all(one.at_rest and not one.waits_for_person for one in self.found)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -138,7 +140,7 @@ async def _demo(
             screen = Screen(served, data, quiet=quiet)
             certificate: Certificate | None = None
             try:
-                found = await _watch(daemon, running, screen, once=once)
+                found = await _watch(daemon, running, screen, once=once, started=around.clock.now())
                 if once and not running.done():
                     certificate = await certify(
                         parts.catalog, parts.source, parts.store, parts.index.rounds()
@@ -152,18 +154,25 @@ async def _demo(
 
 
 async def _watch(
-    daemon: Daemon, running: asyncio.Task[None], screen: Screen, *, once: bool
+    daemon: Daemon, running: asyncio.Task[None], screen: Screen, *, once: bool, started: int
 ) -> list[Progress]:
+    """Show progress until stopped; with ``once``, until all is at rest and was listed since."""
     calm = 0
     found: list[Progress] = []
     while not running.done():
         found = await progress_of(daemon.parts.catalog)
         screen.show(found, daemon)
-        calm = calm + 1 if found and all(one.at_rest for one in found) else 0
+        ended = bool(found) and all(_has_ended(one, started) for one in found)
+        calm = calm + 1 if ended and not await being_withdrawn(daemon.parts.catalog) else 0
         if once and calm >= _CALM_LOOKS:
             break
         await asyncio.wait({running}, timeout=_LOOK_SECONDS)
     return found
+
+
+def _has_ended(one: Progress, started: int) -> bool:
+    """Whether a connection's files came to an end, those that changed before we began included."""
+    return one.waits_for_person or (one.at_rest and (one.listed_at or 0) >= started)
 
 
 def _settings(sim: dict[str, Any], served: Path, data: Path, *, grace: float) -> Settings:

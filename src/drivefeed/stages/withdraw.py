@@ -58,4 +58,4 @@ class Withdraw(ImportStage):
         if await self._backend.cancel(job_id):
             return False
         status = await self._backend.status(job_id)
-        return status.state in {BackendState.WORKING}
+        return status.state is BackendState.WORKING
