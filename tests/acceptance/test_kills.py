@@ -109,13 +109,16 @@ class Hunt:
         """Whether an interrupted subject was taken again, or has got further meanwhile."""
         rows = {
             row["subject_id"]: row
-            for row in self.daemon.rows("SELECT subject_id, stage, number, owner FROM reminders")
+            for row in self.daemon.rows(
+                "SELECT subject_id, stage, number, owner, due_at FROM reminders"
+            )
         }
         for old in self._interrupted:
             row = rows[old["subject_id"]]
             was_taken = row["owner"] not in {None, old["owner"]}
             # One number is spent on making the row due again.
-            if was_taken or row["stage"] != old["stage"] or row["number"] > old["number"] + 1:
+            has_moved = row["stage"] != old["stage"] or row["number"] > old["number"] + 1
+            if was_taken or has_moved or row["due_at"] is None:
                 return True
         return False
 

@@ -25,6 +25,7 @@ from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.queue.embedded import refuse_beside_another
 from drivefeed.telemetry import configure_logs
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run_demo(folder: Path | None, wishes: Wishes) -> None:
         )
     served = _served(folder)
     data = context.options.data_dir or _data_for(served)
+    refuse_beside_another(data / "queue")
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     LAST_DEMO_FILE.parent.mkdir(exist_ok=True)
     LAST_DEMO_FILE.write_text(str(data.absolute()), encoding="utf-8")
