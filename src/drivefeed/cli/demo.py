@@ -19,12 +19,13 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, LAST_DEMO_FILE, SETTINGS_NAME,
 from drivefeed.cli.ending import Ending, say_ending
 from drivefeed.cli.interrupts import Interrupts
 from drivefeed.cli.lines import Lines, Silence
-from drivefeed.cli.output import console, on_terminal, print_json
+from drivefeed.cli.output import console, on_terminal, print_json, say
 from drivefeed.cli.show import SLOW_SECONDS, Show
 from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
-from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
+from drivefeed.queue.embedded import daemon_on
 from drivefeed.telemetry import configure_logs
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run_demo(folder: Path | None, wishes: Wishes) -> None:
         )
     served = _served(folder)
     data = context.options.data_dir or _data_for(served)
+    _refuse_a_second_one(data)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     LAST_DEMO_FILE.parent.mkdir(exist_ok=True)
     LAST_DEMO_FILE.write_text(str(data.absolute()), encoding="utf-8")
@@ -67,6 +69,16 @@ def run_demo(folder: Path | None, wishes: Wishes) -> None:
         say_ending(ending, served, data)
     if wishes.once and not ending.is_clean and not ending.interrupted:
         raise typer.Exit(EXIT_NOT_CLEAN)
+
+
+def _refuse_a_second_one(data: Path) -> None:
+    holder = daemon_on(data / "queue") if (data / "queue").is_dir() else None
+    if holder is not None:
+        raise PartDown(
+            f"A demo or daemon (process {holder}) already runs on '{data}'. Look at it with "
+            "'drivefeed status', or end it first.",
+            part=Part.QUEUE,
+        )
 
 
 def _served(folder: Path | None) -> Path:
@@ -116,6 +128,8 @@ async def _demo(
                 await (show.once(running) if wishes.once else show.go_on(running))
             finally:
                 show.close()
+                if on_terminal() and not wishes.as_json and not running.done():
+                    say("[dim]Running steps are finished first; Ctrl-C ends at once.[/]")
                 if not running.done() and not interrupts.count:
                     daemon.stop()
                 await running

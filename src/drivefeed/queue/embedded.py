@@ -38,6 +38,12 @@ def embedded_url(folder: Path) -> str | None:
     return found.url if found is not None and files.is_locked("server") else None
 
 
+def daemon_on(folder: Path) -> str | None:
+    """Return the process id of the daemon that holds ``folder``, or None if none does."""
+    files = ServerFolder(folder)
+    return (files.owner() or "unknown") if files.is_locked("daemon") else None
+
+
 class EmbeddedValkey:
     """Starts, watches and stops one server on a folder.
 
