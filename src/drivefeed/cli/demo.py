@@ -115,7 +115,7 @@ async def _demo(
     served: Path, data: Path, wishes: Wishes, interrupts: Interrupts, *, is_sample: bool
 ) -> Ending:
     async with simulator(served, data) as sim:
-        settings = _settings(sim.endpoints, served, data, grace=wishes.grace)
+        settings = settings_of_demo(sim.endpoints, served, data, grace=wishes.grace)
         async with open_parts(settings, Surroundings.real()) as parts:
             daemon = Daemon(parts, pace_seconds=SLOW_SECONDS if wishes.slow else 0.0)
             interrupts.end_with(daemon)
@@ -146,7 +146,9 @@ def _display(wishes: Wishes) -> Display:
     return TerminalScreen(console())
 
 
-def _settings(endpoints: dict[str, Any], served: Path, data: Path, *, grace: float) -> Settings:
+def settings_of_demo(
+    endpoints: dict[str, Any], served: Path, data: Path, *, grace: float
+) -> Settings:
     """Write the demo's settings into its data folder, where other commands find them."""
     path = data / SETTINGS_NAME
     path.touch(mode=0o600)

@@ -151,8 +151,8 @@ def _happened(one: Lately, width: int) -> Text:
     standing, words = one.happening.standing, one.happening.words
     colour = COLOURS[standing] if standing is not None else "bright_black"
     mark = _MARKS[standing] if standing is not None else "✕"
-    line = Text(one.clock, style="dim", no_wrap=True, overflow="ellipsis")
-    line.append(f" {mark} ", style=colour)
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(one.clock, style="dim").append(f" {mark} ", style=colour)
     room = width - len(line) - len(words) - 2
     line.append(shortened(one.happening.path, max(room, _LABEL)))
     return line.append(f"  {words}", style=colour)
