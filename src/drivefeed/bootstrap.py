@@ -189,7 +189,7 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
 
 async def add_account(parts: Parts, account: AccountSettings) -> str:
     """Make an account of the settings known; return its id."""
-    from drivefeed.catalog.sources import ensure_account, ensure_org
+    from drivefeed.catalog.connecting import ensure_account, ensure_org
     from drivefeed.sources.graph.account import GraphAccount
 
     org_id = await ensure_org(parts.catalog, account.org)
@@ -213,7 +213,7 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
-    from drivefeed.catalog.sources import connect, ensure_account, ensure_drive, ensure_org
+    from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
 
     account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
     if account is None:

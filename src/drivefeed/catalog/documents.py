@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from drivefeed.domain.converge import Due
     from drivefeed.domain.lifecycle import Event
 
 PAYLOAD_SCHEMA = 1
@@ -131,40 +132,43 @@ async def settle_into(
         moved: imports that this transaction changed, whose reminder must be written anew.
     """
     changed_mind = document.wanted != before.wanted
-    touched = set(moved)
-    if changed_mind:
-        # What a person was asked, or waited for, belongs to the mind that was changed.
-        for one in list(known.values()):
-            calm = relieved(one)
-            if calm != one:
-                known[one.import_id] = calm
-                await save_import(connection, calm)
-    outcome = converge(document, known.values(), now=now)
+    # What a person was asked, or waited for, belongs to the mind that was changed.
+    calm = {key: relieved(one) for key, one in known.items()} if changed_mind else known
+    outcome = converge(document, calm.values(), now=now)
     for move in outcome.moves:
-        touched.add(move.after.import_id)
-        await save_import(connection, move.after)
         await record_event(connection, move.after, move.event, now=now, reason=move.after.reason)
+    for key, one in outcome.imports.items():
+        if one != known[key]:
+            await save_import(connection, one)
     if outcome.document != before:
         await save_document(connection, outcome.document)
-    for import_id, next_step in outcome.due.items():
-        one = outcome.imports[import_id]
-        if import_id not in touched and not changed_mind:
-            current = await reminders.stage_of(connection, import_id)
-            if current == (next_step.stage if next_step else None):
-                continue
-        if next_step is None:
-            await reminders.rest(connection, import_id)
-            continue
-        await reminders.put(
-            connection,
-            subject_id=import_id,
-            org_id=one.org_id,
-            stage=next_step.stage,
-            due_at=next_step.at,
-            payload=import_payload(one),
-            lane=lane,
-        )
+    anew = {*moved, *(move.after.import_id for move in outcome.moves)}
+    for key, step in outcome.due.items():
+        is_anew = changed_mind or key in anew
+        await _remind(connection, outcome.imports[key], step, is_anew=is_anew, lane=lane)
     return outcome.document, outcome.imports
+
+
+async def _remind(
+    connection: AsyncConnection, one: Import, step: Due | None, *, is_anew: bool, lane: int
+) -> None:
+    """Write what is due for an import; where the same stage is due already, leave it in peace."""
+    if not is_anew:
+        current = await reminders.stage_of(connection, one.import_id)
+        if current == (step.stage if step else None):
+            return
+    if step is None:
+        await reminders.rest(connection, one.import_id)
+        return
+    await reminders.put(
+        connection,
+        subject_id=one.import_id,
+        org_id=one.org_id,
+        stage=step.stage,
+        due_at=step.at,
+        payload=import_payload(one),
+        lane=lane,
+    )
 
 
 def import_payload(one: Import) -> dict[str, str | int]:

@@ -10,35 +10,21 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, exists, func, or_, select, update
+from sqlalchemy import and_, func, or_, select, update
 
 from drivefeed.catalog.dialect import insert
-from drivefeed.catalog.tables import heartbeats, orgs, reminders
-from drivefeed.ports import Stage
+from drivefeed.catalog.tables import heartbeats, reminders
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 LANE_FRESH = 0
 LANE_BACKFILL = 1
 LANES = (LANE_FRESH, LANE_BACKFILL)
 """All lanes, the most urgent first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reminder:
-    """A row that is due: what the relay turns into a delivery."""
-
-    subject_id: str
-    org_id: str
-    stage: str
-    number: int
-    due_at: int
-    lane: int
-    payload: Mapping[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,126 +104,9 @@ async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:
     return row.scalar_one_or_none()
 
 
-def _free(now: int) -> ColumnElement[bool]:
+def free(now: int) -> ColumnElement[bool]:
+    """Return the condition that nobody works on a row."""
     return or_(reminders.c.owner.is_(None), reminders.c.busy_until < now)
-
-
-def _waiting(stage: str, lane: int, *, now: int, until: int) -> ColumnElement[bool]:
-    return and_(
-        reminders.c.stage == stage,
-        reminders.c.lane == lane,
-        reminders.c.due_at <= until,
-        reminders.c.sent_at.is_(None),
-        _free(now),
-    )
-
-
-async def due(
-    connection: AsyncConnection, stage: str, *, now: int, horizon_ms: int, limit: int
-) -> list[Reminder]:
-    """Return unsent rows due until ``now + horizon_ms``: urgent lanes first, orgs in turn.
-
-    Each org's rows are read in the order of the index and no further than the limit, so that a
-    backlog of hundreds of thousands costs no more than a short one.
-    """
-    found: list[Reminder] = []
-    for lane in LANES:
-        left = limit - len(found)
-        if left <= 0:
-            break
-        where = _waiting(stage, lane, now=now, until=now + horizon_ms)
-        turns: list[tuple[int, int, Reminder]] = []
-        for org_id in await _orgs_waiting(connection, where):
-            rows = await connection.execute(
-                select(reminders)
-                .where(where, reminders.c.org_id == org_id)
-                .order_by(reminders.c.due_at)
-                .limit(left)
-            )
-            turns += [
-                (turn, row["due_at"], _reminder(row)) for turn, row in enumerate(rows.mappings())
-            ]
-        turns.sort(key=lambda one: one[:2])
-        found += [one for _, _, one in turns[:left]]
-    return found
-
-
-async def _orgs_waiting(connection: AsyncConnection, where: ColumnElement[bool]) -> list[str]:
-    waits = exists().where(where, reminders.c.org_id == orgs.c.id)
-    rows = await connection.execute(select(orgs.c.id).where(waits).order_by(orgs.c.id))
-    return [str(org_id) for org_id in rows.scalars()]
-
-
-def _reminder(row: RowMapping) -> Reminder:
-    return Reminder(
-        subject_id=row["subject_id"],
-        org_id=row["org_id"],
-        stage=row["stage"],
-        number=row["number"],
-        due_at=row["due_at"],
-        lane=row["lane"],
-        payload=json.loads(row["payload"]),
-    )
-
-
-async def mark_sent(
-    connection: AsyncConnection, sent: Sequence[Reminder], *, now: int, remind_at: int
-) -> None:
-    """Record that deliveries were made; rows that were written again since stay unsent."""
-    for one in sent:
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(sent_at=now, remind_at=max(remind_at, one.due_at + remind_at - now))
-        )
-
-
-async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
-    """Return the stages that have unsent rows due until ``now + horizon_ms``."""
-    until = now + horizon_ms
-    return [
-        stage
-        for stage in Stage
-        if any(
-            [
-                await _orgs_waiting(connection, _waiting(stage, lane, now=now, until=until))
-                for lane in LANES
-            ]
-        )
-    ]
-
-
-async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
-    """Return rows that were sent, are past their time, and that nobody works on."""
-    rows = await connection.execute(
-        select(reminders)
-        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at <= now, _free(now))
-        .order_by(reminders.c.remind_at)
-        .limit(limit)
-    )
-    return [_reminder(row) for row in rows.mappings()]
-
-
-async def keep_waiting(
-    connection: AsyncConnection, alive: Sequence[Reminder], *, remind_at: int
-) -> None:
-    """Look again later at rows whose delivery still waits in the queue."""
-    for one in alive:
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(remind_at=remind_at)
-        )
-
-
-async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> None:
-    """Give rows whose delivery is gone a new number, so that they are sent again."""
-    for one in lost:
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(number=reminders.c.number + 1, sent_at=None, remind_at=None)
-        )
 
 
 async def claim(
@@ -261,7 +130,7 @@ async def claim(
                 .where(
                     reminders.c.subject_id == subject_id,
                     reminders.c.number == number,
-                    _free(now),
+                    free(now),
                 )
                 .values(owner=owner, busy_until=now + busy_ms, starts=reminders.c.starts + 1)
                 .returning(reminders.c.stage, reminders.c.starts)
@@ -297,7 +166,10 @@ def _held(claim_: Claim) -> ColumnElement[bool]:
 async def free_rows_of_dead_owners(
     connection: AsyncConnection, *, now: int, dead_before: int
 ) -> int:
-    """Make rows due again whose owner's heartbeat stopped; return how many."""
+    """Make rows due again whose owner's heartbeat stopped; return how many.
+
+    They go to the head of the line: what was begun is finished before more is begun.
+    """
     alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     result = await connection.execute(
         update(reminders)
@@ -308,18 +180,9 @@ async def free_rows_of_dead_owners(
             number=reminders.c.number + 1,
             sent_at=None,
             remind_at=None,
+            lane=LANE_FRESH,
             due_at=func.coalesce(reminders.c.due_at, now),
         )
-    )
-    return result.rowcount
-
-
-async def unsend_all(connection: AsyncConnection) -> int:
-    """The queue was emptied: every row counts as unsent. Return how many had been sent."""
-    result = await connection.execute(
-        update(reminders)
-        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at.is_not(None))
-        .values(sent_at=None, remind_at=None)
     )
     return result.rowcount
 

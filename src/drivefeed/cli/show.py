@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.control import retry_imports
 from drivefeed.catalog.listing import list_files
-from drivefeed.catalog.progress import Progress, Standing, progress_of
-from drivefeed.catalog.sources import all_drives
+from drivefeed.catalog.progress import Progress, Standing, being_withdrawn, progress_of
 from drivefeed.cli.ending import Ending
 from drivefeed.cli.happenings import Happenings
 from drivefeed.cli.keys import single_keys
@@ -261,17 +260,12 @@ class Show:
         return keys | {"q": "quit"}
 
     async def _is_at_rest(self) -> bool:
-        """Whether all drives were asked for changes since the start, and nothing moves."""
+        """Whether everything was listed since the start, and nothing moves any more."""
         found = self._scene.found
-        if not found or not all(_rests(one) for one in found):
+        if not found or not all(self._has_ended(one) for one in found):
             return False
-        drives = await all_drives(self._catalog)
-        return all(
-            one.attention is not None or (one.last_round_at or 0) >= self._began_at
-            for one in drives
-        )
+        return not await being_withdrawn(self._catalog)
 
-
-def _rests(one: Progress) -> bool:
-    asks = one.connection.attention or one.drive_attention
-    return one.at_rest or (asks is not None and not one.listed)
+    def _has_ended(self, one: Progress) -> bool:
+        is_listed = (one.listed_at or 0) >= self._began_at
+        return one.waits_for_person or (one.at_rest and is_listed)

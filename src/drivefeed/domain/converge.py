@@ -69,6 +69,11 @@ def converge(document: Document, imports: Iterable[Import], *, now: int) -> Conv
         is_hidden = one.state is State.SETTLED and wanted is None
         if one.as_live != live and not is_hidden:
             move(one, Event.UNWANTED, reason)
+    for one in list(current.values()):
+        if one.state is State.SETTLED and one.shown is (one.as_live != live):
+            # A publish may be under way from now on, and its commit may be lost: until one is
+            # committed, nobody knows what the index shows.
+            current[one.import_id] = replace(one, shown=None, revision=one.revision + 1)
     due = {key: next_due(document, one, now=now) for key, one in current.items()}
     return Convergence(document, current, tuple(moves), due)
 
@@ -147,6 +152,11 @@ def next_due(document: Document, one: Import, *, now: int) -> Due | None:
     if is_live or one.import_id == document.wanted:
         return None
     return Due("withdraw", document.erase_at if document.erase_at is not None else now)
+
+
+def is_in_use(document: Document, one: Import) -> bool:
+    """Tell whether an import is wanted or live, so that nothing may withdraw it."""
+    return document.wanted == one.import_id or document.live == one.as_live
 
 
 def relieved(one: Import) -> Import:

@@ -49,7 +49,8 @@ class Import:
     Attributes:
         round: how often it was admitted; effects carry (import, round) in their names.
         revision: rises with every change, for compare-and-swap.
-        shown: the live flag that the index has for this round; None while it has none.
+        shown: the live flag that the index has for this round; None where that is not known,
+            because there are no points yet, or because a change of it may be under way.
         attention: why it waits for a person.
         hold: why it waits for a condition.
         poll_count: polls since it was submitted, for the interval that backs off.

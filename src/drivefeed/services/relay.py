@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog import reminders
+from drivefeed.catalog import deliveries
 from drivefeed.domain.errors import PartDown
 from drivefeed.domain.identity import job_id
 from drivefeed.ports import JobSpec, Stage
@@ -15,8 +15,8 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.reminders import Reminder
     from drivefeed.ports import Queue
 
 HORIZON_MS = 60_000
@@ -92,7 +92,7 @@ class Relay:
         """
         now = self._catalog.clock.now()
         async with self._catalog.read() as connection:
-            stages = await reminders.stages_due(connection, now=now, horizon_ms=HORIZON_MS)
+            stages = await deliveries.stages_due(connection, now=now, horizon_ms=HORIZON_MS)
         sent = 0
         for name in stages:
             sent += await self._send(Stage(name), now)
@@ -106,13 +106,15 @@ class Relay:
         if room <= 0:
             return 0
         async with self._catalog.read() as connection:
-            due = await reminders.due(connection, stage, now=now, horizon_ms=HORIZON_MS, limit=room)
+            due = await deliveries.due(
+                connection, stage, now=now, horizon_ms=HORIZON_MS, limit=room
+            )
         if not due:
             return 0
         await self._queue.add([self._job(one, stage, now) for one in due])
         self._catalog.checkpoint("relay.add.after")
         async with self._catalog.write("relay") as connection:
-            await reminders.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
+            await deliveries.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
         return len(due)
 
     def _job(self, one: Reminder, stage: Stage, now: int) -> JobSpec:
@@ -133,13 +135,13 @@ class Relay:
         """
         now = self._catalog.clock.now()
         async with self._catalog.read() as connection:
-            overdue = await reminders.overdue(connection, now=now, limit=_LOOKED_AT)
+            overdue = await deliveries.overdue(connection, now=now, limit=_LOOKED_AT)
         if not overdue:
             return 0
         lost, alive = await self._sort(overdue)
         async with self._catalog.write("bring_back") as connection:
-            await reminders.send_again(connection, lost)
-            await reminders.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
+            await deliveries.send_again(connection, lost)
+            await deliveries.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
         if lost:
             _log.info("deliveries_lost", count=len(lost))
         return len(lost)
@@ -167,7 +169,7 @@ class Relay:
         if await self._queue.generation() is not None:
             return False
         async with self._catalog.write("emptied") as connection:
-            count = await reminders.unsend_all(connection)
+            count = await deliveries.unsend_all(connection)
         await self._queue.set_generation(self._catalog.ids.new())
         _log.warning("queue_was_empty", due=count)
         return True

@@ -97,6 +97,7 @@ def test_a_removal_hides_at_once_and_erases_after_the_grace() -> None:
     outcome = converge(document, [shown], now=_NOW)
     assert outcome.document.live is None
     assert outcome.due == {"a": Due("publish", _NOW)}
+    assert outcome.imports["a"].shown is None
     hidden = converge(outcome.document, [replace(shown, shown=False)], now=_NOW)
     assert hidden.due == {"a": Due("withdraw", 9_000)}
 
@@ -121,6 +122,15 @@ def test_restored_within_the_grace_is_live_again_without_another_round() -> None
     assert outcome.document.live == Live("a", 1)
     assert outcome.imports["a"].round == 1
     assert outcome.due == {"a": Due("publish", _NOW)}
+
+
+def test_a_hiding_whose_commit_was_lost_is_undone_by_the_return() -> None:
+    """The index may hide it already, although the catalog never heard of it."""
+    removed = _document(wanted=None, unwanted_reason=Reason.REMOVED_AT_SOURCE, live=Live("a", 1))
+    outcome = converge(removed, [_import(state=State.SETTLED, shown=True)], now=_NOW)
+    back = converge(replace(outcome.document, wanted="a"), outcome.imports.values(), now=_NOW)
+    assert back.document.live == Live("a", 1)
+    assert back.due == {"a": Due("publish", _NOW)}
 
 
 def test_wanted_again_after_it_was_withdrawn_starts_another_round() -> None:
