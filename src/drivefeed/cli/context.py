@@ -58,7 +58,7 @@ def settings_for_commands() -> Settings:
     from drivefeed.settings import CONFIG_VARIABLE, load_settings
 
     overrides: dict[str, Any] = {}
-    named = options.config or os.environ.get(CONFIG_VARIABLE)
+    named: Path | str | None = options.config or os.environ.get(CONFIG_VARIABLE)
     if options.data_dir is not None:
         overrides["data_dir"] = options.data_dir
     elif not named and LAST_DEMO_FILE.is_file():
@@ -66,9 +66,14 @@ def settings_for_commands() -> Settings:
     if not named and "data_dir" in overrides:
         beside = Path(overrides["data_dir"]) / SETTINGS_NAME
         named = beside if beside.is_file() else None
+    before = os.environ.get(CONFIG_VARIABLE)
     if named:
         os.environ[CONFIG_VARIABLE] = str(named)
-    return load_settings(**overrides)
+    try:
+        return load_settings(**overrides)
+    finally:
+        if named and before is None:
+            del os.environ[CONFIG_VARIABLE]
 
 
 def existing_settings() -> Settings:

@@ -19,7 +19,7 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, LAST_DEMO_FILE, SETTINGS_NAME,
 from drivefeed.cli.ending import Ending, say_ending
 from drivefeed.cli.interrupts import Interrupts
 from drivefeed.cli.lines import Lines, Silence
-from drivefeed.cli.output import console, on_terminal, print_json
+from drivefeed.cli.output import console, on_terminal, print_json, say
 from drivefeed.cli.show import SLOW_SECONDS, Show
 from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
@@ -105,7 +105,7 @@ async def _demo(
     served: Path, data: Path, wishes: Wishes, interrupts: Interrupts, *, is_sample: bool
 ) -> Ending:
     async with simulator(served, data) as sim:
-        settings = _settings(sim.endpoints, served, data, grace=wishes.grace)
+        settings = settings_of_demo(sim.endpoints, served, data, grace=wishes.grace)
         async with open_parts(settings, Surroundings.real()) as parts:
             daemon = Daemon(parts, pace_seconds=SLOW_SECONDS if wishes.slow else 0.0)
             interrupts.end_with(daemon)
@@ -118,6 +118,8 @@ async def _demo(
                 await (show.once(running) if wishes.once else show.go_on(running))
             finally:
                 show.close()
+                if on_terminal() and not wishes.as_json and not running.done():
+                    say("[dim]Running steps are finished first; Ctrl-C ends at once.[/]")
                 if not running.done() and not interrupts.count:
                     daemon.stop()
                 await running
@@ -134,7 +136,9 @@ def _display(wishes: Wishes) -> Display:
     return TerminalScreen(console())
 
 
-def _settings(endpoints: dict[str, Any], served: Path, data: Path, *, grace: float) -> Settings:
+def settings_of_demo(
+    endpoints: dict[str, Any], served: Path, data: Path, *, grace: float
+) -> Settings:
     """Write the demo's settings into its data folder, where other commands find them."""
     path = data / SETTINGS_NAME
     path.touch(mode=0o600)

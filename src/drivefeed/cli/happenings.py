@@ -90,7 +90,7 @@ def _stands(new: ListedFile, old: ListedFile | None) -> str:
     match Standing(new.standing):
         case Standing.SEARCHABLE:
             chunks = f" ({count_of(new.chunks, 'chunk')})" if new.chunks is not None else ""
-            again = old is not None and old.live and old.import_id != new.import_id
+            again = old is not None and Standing(old.standing) is Standing.STALE
             return f"{'the new version is' if again else 'became'} searchable{chunks}"
         case Standing.FAILED:
             return _failed(new)

@@ -29,6 +29,7 @@ _LEAST_BAR: Final = 10
 _MOST_REASONS: Final = 3
 _MOST_LATELY: Final = 8
 _LEAST_LATELY: Final = 3
+_ROOMY: Final = 90
 _STEP_COLOURS = ("magenta", "blue", "cyan", "green")
 _MARKS = {
     Standing.SEARCHABLE: "✓",
@@ -68,7 +69,7 @@ def picture(scene: Scene, width: int, height: int) -> Group:
         Text.from_markup(f"[red]● {part} does not answer:[/] {escape(words)}")
         for part, words in scene.down.items()
     ]
-    foot = _foot(scene)
+    foot = _foot(scene, width)
     used = sum(_rows(one, width) for one in (*rows, *foot)) + 3
     room = max(_LEAST_LATELY, min(_MOST_LATELY, height - used - 1))
     lately = [_happened(one, width) for one in scene.lately[-room:]]
@@ -84,7 +85,8 @@ def _rows(one: RenderableType, width: int) -> int:
 
 
 def _title(scene: Scene, width: int) -> Table:
-    name, elapsed = "drivefeed demo", duration_of(round(scene.seconds))
+    minutes, seconds = divmod(int(scene.seconds), 60)
+    name, elapsed = "drivefeed demo", f"{minutes}:{seconds:02}"
     room = width - len(name) - len(elapsed) - 4
     grid = Table.grid(expand=False)
     grid.add_column(width=width - len(elapsed) - 1, no_wrap=True)
@@ -149,21 +151,22 @@ def _happened(one: Lately, width: int) -> Text:
     standing, words = one.happening.standing, one.happening.words
     colour = COLOURS[standing] if standing is not None else "bright_black"
     mark = _MARKS[standing] if standing is not None else "✕"
-    line = Text(one.clock, style="dim", no_wrap=True, overflow="ellipsis")
-    line.append(f" {mark} ", style=colour)
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(one.clock, style="dim").append(f" {mark} ", style=colour)
     room = width - len(line) - len(words) - 2
     line.append(shortened(one.happening.path, max(room, _LABEL)))
     return line.append(f"  {words}", style=colour)
 
 
-def _foot(scene: Scene) -> list[Text]:
+def _foot(scene: Scene, width: int) -> list[Text]:
     foot = []
     if scene.keys:
-        keys = "   ".join(f"[bold reverse] {key} [/] {does}" for key, does in scene.keys.items())
+        between = "   " if width > _ROOMY else " "
+        keys = between.join(f"[bold reverse] {key} [/] {does}" for key, does in scene.keys.items())
         foot.append(Text.from_markup(keys))
     foot.append(
         Text(
-            "Change files in the folder and watch. In another terminal: drivefeed search 'words'",
+            "Change files in the folder and watch. Elsewhere: drivefeed search 'your words'",
             style="dim",
             no_wrap=True,
             overflow="ellipsis",

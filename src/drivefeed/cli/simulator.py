@@ -12,6 +12,7 @@ from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process
     from collections.abc import AsyncIterator
     from pathlib import Path
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _READY_SECONDS = 30.0
 _LOOK_SECONDS = 0.05
+_AGAIN_SECONDS = 0.3
+_END_SECONDS = 5.0
 
 
 class Simulator:
@@ -85,10 +88,45 @@ async def simulator(served: Path, data: Path) -> AsyncIterator[Simulator]:
     """
     import httpx
 
+    process, endpoints = await _started(served, data)
+    try:
+        async with httpx.AsyncClient(
+            base_url=endpoints["admin_url"], timeout=10.0, trust_env=False
+        ) as client:
+            yield Simulator(endpoints, client)
+    finally:
+        await _end(process)
+
+
+async def _started(served: Path, data: Path) -> tuple[Process, dict[str, Any]]:
+    """Start graphsim; where the one of a killed demo is just ending, start it again."""
+    try:
+        async with asyncio.timeout(_READY_SECONDS):
+            while True:
+                process = await _launch(served, data)
+                try:
+                    endpoints = await _ready(process, data / "graphsim.json")
+                except BaseException:
+                    await _end(process)
+                    raise
+                if endpoints is not None:
+                    return process, endpoints
+                if not await asyncio.to_thread(_is_in_use, data):
+                    break
+                await asyncio.sleep(_AGAIN_SECONDS)
+        words = "graphsim did not start"
+    except TimeoutError:
+        words = f"graphsim was not ready after {_READY_SECONDS:.0f} s"
+    raise NeedsAttention(
+        f"{words}; its words are in {data / 'graphsim.log'}.", reason=Reason.MISCONFIGURED
+    )
+
+
+async def _launch(served: Path, data: Path) -> Process:
     ready_file = data / "graphsim.json"
     await asyncio.to_thread(ready_file.unlink, missing_ok=True)
     with (data / "graphsim.log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "graphsim",
@@ -103,32 +141,29 @@ async def simulator(served: Path, data: Path) -> AsyncIterator[Simulator]:
             # Ctrl-C is for us: running jobs still need the source until they end.
             start_new_session=True,
         )
-    try:
-        endpoints = await _ready(process, ready_file, data)
-        async with httpx.AsyncClient(
-            base_url=endpoints["admin_url"], timeout=10.0, trust_env=False
-        ) as client:
-            yield Simulator(endpoints, client)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
-async def _ready(
-    process: asyncio.subprocess.Process, ready_file: Path, data: Path
-) -> dict[str, Any]:
-    words = "graphsim did not start"
+async def _ready(process: Process, ready_file: Path) -> dict[str, Any] | None:
+    """Return what graphsim wrote once it was up; None where it ended instead."""
+    while process.returncode is None:
+        if await asyncio.to_thread(ready_file.is_file):
+            found: dict[str, Any] = json.loads(await asyncio.to_thread(ready_file.read_text))
+            return found
+        await asyncio.sleep(_LOOK_SECONDS)
+    return None
+
+
+def _is_in_use(data: Path) -> bool:
+    lines = (data / "graphsim.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    return bool(lines) and "in use" in lines[-1]
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
     try:
-        async with asyncio.timeout(_READY_SECONDS):
-            while process.returncode is None:
-                if await asyncio.to_thread(ready_file.is_file):
-                    written = await asyncio.to_thread(ready_file.read_text)
-                    found: dict[str, Any] = json.loads(written)
-                    return found
-                await asyncio.sleep(_LOOK_SECONDS)
+        async with asyncio.timeout(_END_SECONDS):
+            await process.wait()
     except TimeoutError:
-        words = f"graphsim was not ready after {_READY_SECONDS:.0f} s"
-    raise NeedsAttention(
-        f"{words}; its words are in {data / 'graphsim.log'}.", reason=Reason.MISCONFIGURED
-    )
+        process.kill()
+        await process.wait()
