@@ -14,7 +14,7 @@ from drivefeed.backends.embedded import EmbeddedBackend
 from drivefeed.bootstrap import connect_all, tokenizer_once
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
-from drivefeed.indexer.extract import ExtractionPool
+from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.queue.bullmq import BullmqQueue
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.ports import Stage
     from drivefeed.queue.events import QueueEvent
-    from drivefeed.settings import Settings
+    from drivefeed.settings import ExtractionSettings, Settings
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
@@ -85,6 +85,8 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
+            if self.parts.settings.extraction.ocr:
+                ocr.require_ocr()
             configure_tracing()
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = await self._open_queue(stack)
@@ -182,7 +184,7 @@ class Daemon:
             await asyncio.to_thread(tempfile.mkdtemp, prefix="work-", dir=parts.settings.data_dir)
         )
         stack.callback(_remove_folder, work_folder)
-        pool = ExtractionPool(size=wanted.processes)
+        pool = _extraction_pool(wanted)
         stack.push_async_callback(pool.aclose)
         return Indexing(
             jobs=parts.jobs,
@@ -191,11 +193,7 @@ class Daemon:
             embedder=parts.embedder,
             tokenizer=tokenizer_once(),
             pool=pool,
-            limits=Limits(
-                memory_bytes=wanted.memory_mb << 20,
-                cpu_seconds=wanted.cpu_seconds,
-                wall_seconds=wanted.wall_seconds,
-            ),
+            limits=_extraction_limits(wanted),
             work_folder=work_folder,
             max_chunks=wanted.max_chunks,
             checkpoint=parts.around.checkpoint,
@@ -227,6 +225,22 @@ class Daemon:
                 await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
             else:
                 return
+
+
+def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:
+    if not wanted.ocr:
+        return ExtractionPool(size=wanted.processes)
+    return ExtractionPool(size=wanted.processes, rss_bytes=ocr.CHILD_RSS_BYTES)
+
+
+def _extraction_limits(wanted: ExtractionSettings) -> Limits:
+    return Limits(
+        memory_bytes=(wanted.memory_mb << 20) + (ocr.MEMORY_BYTES if wanted.ocr else 0),
+        cpu_seconds=wanted.cpu_seconds,
+        wall_seconds=wanted.wall_seconds,
+        ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
+        ocr_page_seconds=wanted.ocr_page_seconds,
+    )
 
 
 def _concurrency(settings: Settings) -> Mapping[Stage, int]:
