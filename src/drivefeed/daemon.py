@@ -8,14 +8,16 @@ import socket
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from drivefeed.backends.embedded import EmbeddedBackend
-from drivefeed.bootstrap import connect_all, tokenizer_once
+from drivefeed.assembly import (
+    attempts_of,
+    concurrency_of,
+    open_indexing,
+    stages_of,
+    windows_of,
+)
+from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
-from drivefeed.indexer.extract import ExtractionPool
-from drivefeed.indexer.indexing import Indexing
-from drivefeed.indexer.model import Limits
-from drivefeed.indexer.work_folder import work_folder
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey
@@ -25,27 +27,15 @@ from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
-from drivefeed.stages.discover import Admit, Discover
-from drivefeed.stages.index import Index
-from drivefeed.stages.poll import Poll
-from drivefeed.stages.publish import Publish
-from drivefeed.stages.runner import Runner, StageRun
-from drivefeed.stages.submit import Submit
-from drivefeed.stages.transfer import Transfer
-from drivefeed.stages.withdraw import Withdraw
+from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
 from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from drivefeed.bootstrap import Parts
     from drivefeed.queue.events import QueueEvent
-    from drivefeed.settings import Settings
 
-_LEAST_WINDOW = 20
-_WINDOW_PER_WORKER = 8
 _CONNECT_AGAIN_SECONDS = 10.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
@@ -204,66 +194,25 @@ class Daemon:
     ) -> tuple[Workers, Relay, Schedule]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
-        indexing = await self._indexing(stack)
-        concurrency = _concurrency(parts.settings)
+        indexing = await open_indexing(parts, stack)
+        concurrency = concurrency_of(parts.settings)
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
         )
         workers = self._workers = Workers(
             queue,
             self._runner,
-            self._stages(indexing),
+            stages_of(parts, indexing),
             concurrency=concurrency,
         )
         relay = Relay(
             parts.catalog,
             queue,
-            windows={
-                stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
-                for stage, count in concurrency.items()
-            },
-            attempts=_attempts(parts.settings),
+            windows=windows_of(concurrency),
+            attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule
-
-    async def _indexing(self, stack: AsyncExitStack) -> Indexing:
-        parts, wanted = self.parts, self.parts.settings.extraction
-        folder = stack.enter_context(work_folder(parts.settings.data_dir))
-        pool = ExtractionPool(size=wanted.processes)
-        stack.push_async_callback(pool.aclose)
-        return Indexing(
-            jobs=parts.jobs,
-            store=parts.store,
-            index=parts.index,
-            embedder=parts.embedder,
-            tokenizer=tokenizer_once(),
-            pool=pool,
-            limits=Limits(
-                memory_bytes=wanted.memory_mb << 20,
-                cpu_seconds=wanted.cpu_seconds,
-                wall_seconds=wanted.wall_seconds,
-            ),
-            work_folder=folder,
-            max_chunks=wanted.max_chunks,
-            checkpoint=parts.around.checkpoint,
-        )
-
-    def _stages(self, indexing: Indexing) -> list[StageRun]:
-        parts = self.parts
-        catalog = parts.catalog
-        backend = EmbeddedBackend(parts.jobs, parts.index)
-        deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
-        return [
-            Discover(catalog, parts.source),
-            Admit(catalog),
-            Transfer(catalog, parts.source, parts.store),
-            Submit(catalog, backend, deadline_ms=deadline_ms),
-            Poll(catalog, backend),
-            Publish(catalog, backend),
-            Withdraw(catalog, backend, parts.store),
-            Index(catalog, indexing, parts.jobs),
-        ]
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""
@@ -275,19 +224,6 @@ class Daemon:
                 await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
             else:
                 return
-
-
-def _concurrency(settings: Settings) -> Mapping[Stage, int]:
-    return {
-        stage: settings.concurrency.get(stage.value, spec.concurrency)
-        for stage, spec in QUEUES.items()
-    }
-
-
-def _attempts(settings: Settings) -> Mapping[Stage, int]:
-    return {
-        stage: settings.attempts.get(stage.value, spec.attempts) for stage, spec in QUEUES.items()
-    }
 
 
 def _count(event: QueueEvent) -> None:

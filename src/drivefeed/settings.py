@@ -114,6 +114,16 @@ class ExtractionSettings(_Section):
     max_chunks: Annotated[int, Field(ge=1)] = Field(
         default=5_000, description="Files with more chunks are refused."
     )
+    ocr: bool = Field(
+        default=False,
+        description="Read scanned pages and pictures by OCR; needs the extra ocr and 1 GB more.",
+    )
+    ocr_pages: Annotated[int, Field(ge=1)] = Field(
+        default=50, description="Pages of one file that are read by OCR; further ones are left out."
+    )
+    ocr_page_seconds: Annotated[float, Field(ge=1)] = Field(
+        default=60.0, description="Time that a page for OCR adds to the two limits of time."
+    )
 
 
 class Settings(BaseSettings):

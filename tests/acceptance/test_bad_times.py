@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -38,7 +37,9 @@ def write(team: Path, numbers: range) -> None:
     for number in numbers:
         below = team / "Deep" if number % 2 else team
         below.mkdir(exist_ok=True)
-        (below / f"file {number}.txt").write_text(f"File {number} is about the year {1500 + number}.\n")
+        (below / f"file {number}.txt").write_text(
+            f"File {number} is about the year {1500 + number}.\n"
+        )
 
 
 @pytest.fixture
@@ -67,9 +68,7 @@ def test_a_folder_that_disappears_takes_nothing_with_it(team: Daemon, drive: Pat
     until(lambda: len(team.ledger()) >= 2, seconds=60, what=team.last_words)
     (drive / "Team").rename(drive / "Elsewhere")
     (drive / "Elsewhere").rename(drive.parent / "out of sight")
-    until(
-        lambda: status(team)["attention"] == "folder_gone", seconds=60, what=team.last_words
-    )
+    until(lambda: status(team)["attention"] == "folder_gone", seconds=60, what=team.last_words)
     told = " ".join(team.command("status").split())
     assert "The connected folder is no longer there; its documents are kept." in told
     assert "Restore the folder" in told
@@ -196,4 +195,4 @@ def test_ports_in_use(tmp_path: Path, drive: Path) -> None:
     assert ended.returncode == 1
     assert str(port) in ended.stderr, ended.stderr
     assert "Traceback" not in ended.stderr
-    assert os.path.exists(drive / "bystander.txt")
+    assert (drive / "bystander.txt").exists()

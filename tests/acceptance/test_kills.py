@@ -297,9 +297,7 @@ def _compare(files: Population, sim: Sim, daemon: Daemon, *, kills: int) -> None
     for path, row in live.items():
         assert objects[row["key"]].read_bytes() == on_disk[path].read_bytes(), path
     # Points: every file is one short paragraph, so it is one chunk.
-    assert daemon.points() == {
-        (row["import_id"], row["round"]): (True, 1) for row in live.values()
-    }
+    assert daemon.points() == {(row["import_id"], row["round"]): (True, 1) for row in live.values()}
     _compare_charges(files, daemon)
     _compare_requests(files, sim, kills=kills)
 

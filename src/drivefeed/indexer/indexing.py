@@ -105,7 +105,7 @@ class Indexing:
             IndexJobState.DONE,
             pages=extraction.page_count,
             chunks=len(chunks),
-            detail=extraction.media_type,
+            detail=_detail(extraction),
         )
         if not ended:
             # It was cancelled in the last moment: nothing of it may stay visible.
@@ -165,6 +165,15 @@ class Indexing:
             percent = _CHUNKED + int((_EMBEDDED - _CHUNKED) * share)
             await self._tell(job.job_id, percent, progress)
         return True
+
+
+def _detail(extraction: Extraction) -> str:
+    if not extraction.unread_pages:
+        return extraction.media_type
+    return (
+        f"{extraction.media_type}; OCR stopped at its limit of pages, and {extraction.unread_pages}"
+        " pages without text were left out."
+    )
 
 
 def _point(

@@ -39,6 +39,8 @@ class Limits:
         memory_bytes: Address space of the child process.
         cpu_seconds: Processor time.
         wall_seconds: Time from the request to the answer.
+        ocr_pages: Pages that may be read from their picture, of those without text; 0 is no OCR.
+        ocr_page_seconds: What each of these pages adds to `cpu_seconds` and `wall_seconds`.
     """
 
     file_bytes: int = 1 << 30
@@ -48,6 +50,8 @@ class Limits:
     memory_bytes: int = 1 << 30
     cpu_seconds: int = 60
     wall_seconds: float = 120.0
+    ocr_pages: int = 0
+    ocr_page_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,13 @@ class Page:
         number: From 1, as the document counts. Pages without text are left out.
         text: Never empty.
         label: What people call it, such as a sheet's name; otherwise empty.
+        ocr: True where the text was read from a picture, and may hold mistakes.
     """
 
     number: int
     text: str
     label: str = ""
+    ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class Extraction:
         page_count_is_estimate: True where the format does not store its pages.
         title: From the document's own properties, or None.
         language: As the document declares it (BCP 47), or None.
+        unread_pages: Pages without text that OCR did not get to, for there were too many.
     """
 
     media_type: str
@@ -84,6 +91,7 @@ class Extraction:
     page_count_is_estimate: bool
     title: str | None = None
     language: str | None = None
+    unread_pages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

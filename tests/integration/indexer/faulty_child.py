@@ -14,6 +14,7 @@ from drivefeed.indexer.extract import child
 from drivefeed.indexer.extract.readers import read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from drivefeed.indexer.model import Extraction, Limits
@@ -69,7 +70,14 @@ def be_killed_once(marker: Path) -> None:
         be_killed()
 
 
-def read(path: Path, *, name: str, media_type: str | None, limits: Limits) -> Extraction:
+def read(
+    path: Path,
+    *,
+    name: str,
+    media_type: str | None,
+    limits: Limits,
+    more_time: Callable[[], None],
+) -> Extraction:
     fault = path.read_text("utf-8").split("\n")[0]
     if fault == "be_killed_once":
         be_killed_once(path.with_suffix(".killed"))
@@ -78,7 +86,7 @@ def read(path: Path, *, name: str, media_type: str | None, limits: Limits) -> Ex
         sleep()
     elif fault in globals():
         globals()[fault]()
-    return read_file(path, name=name, media_type=media_type, limits=limits)
+    return read_file(path, name=name, media_type=media_type, limits=limits, more_time=more_time)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import resource
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -44,7 +45,7 @@ def main(read: Read = read_file) -> int:
     """Serve requests until standard input ends.
 
     Args:
-        read: Reads one file; takes `path`, and by keyword `name`, `media_type`, `limits`.
+        read: Reads one file; takes what `read_file` takes.
     """
     _tie_to_parent(int(sys.argv[1]))
     faulthandler.enable()
@@ -83,7 +84,11 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
     spent = False
     try:
         extraction = read(
-            Path(request.path), name=request.name, media_type=request.media_type, limits=limits
+            Path(request.path),
+            name=request.name,
+            media_type=request.media_type,
+            limits=limits,
+            more_time=partial(_take_more_time, limits, out),
         )
         out.writelines(protocol.frame(protocol.encode(answer)) for answer in _answers(extraction))
     except Exception as error:  # noqa: BLE001 - a bug of a library is the file's fate, not ours
@@ -115,6 +120,16 @@ def _set_limits(limits: Limits) -> None:
     _lower(resource.RLIMIT_DATA, limits.memory_bytes)
     if sys.platform == "linux":  # macOS has the constant, and refuses the call
         _lower(resource.RLIMIT_AS, limits.memory_bytes)
+
+
+def _take_more_time(limits: Limits, out: BinaryIO) -> None:
+    """Raise our own limits, and tell the parent, which counts how often."""
+    out.write(protocol.frame(protocol.encode(protocol.Longer())))
+    out.flush()
+    seconds = int(limits.ocr_page_seconds)
+    soft, _ = resource.getrlimit(resource.RLIMIT_CPU)
+    _lower(resource.RLIMIT_CPU, soft + seconds)
+    signal.alarm(signal.alarm(0) + seconds)
 
 
 def _lower(kind: int, wanted: int) -> None:
@@ -149,6 +164,7 @@ def _answers(extraction: Extraction) -> Iterator[protocol.Answer]:
         page_count_is_estimate=extraction.page_count_is_estimate,
         title=extraction.title,
         language=extraction.language,
+        unread_pages=extraction.unread_pages,
         rss_bytes=_rss_bytes(),
     )
 

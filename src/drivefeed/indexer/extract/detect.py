@@ -27,6 +27,7 @@ RTF: Final = "application/rtf"
 CSV: Final = "text/csv"
 MARKDOWN: Final = "text/markdown"
 PLAIN: Final = "text/plain"
+TIFF: Final = "image/tiff"
 
 _TEXT_EXTENSIONS: Final = {
     **dict.fromkeys(("csv", "tsv"), CSV),
@@ -61,16 +62,20 @@ _MAIN_PARTS: Final = (
     ("ms-excel.sheet.binary", XLSB),
     ("ms-excel.", XLSX),
 )
+_PICTURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"II*\x00", TIFF),
+    (b"MM\x00*", TIFF),
+)
+PICTURES: Final = frozenset(media_type for _, media_type in _PICTURES)
+"""Media types of pictures, which are documents where OCR is on."""
 _FOREIGN: Final = (
     (b"MZ", "a Windows program"),
     (b"\x7fELF", "a Linux program"),
     (b"\xcf\xfa\xed\xfe", "a macOS program"),
     (b"\xca\xfe\xba\xbe", "a program"),
-    (b"\x89PNG\r\n\x1a\n", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
-    (b"II*\x00", "a picture"),
-    (b"MM\x00*", "a picture"),
     (b"RIFF", "a media file"),
     (b"ID3", "a sound file"),
     (b"OggS", "a media file"),
@@ -91,7 +96,7 @@ def detect(path: Path, *, name: str, media_type: str | None, limits: Limits) -> 
         path: The file.
         name: Its name at the source; only the extension counts.
         media_type: What the source believes it is; used where content and name are silent.
-        limits: For the ZIP parts that must be opened to know.
+        limits: For the ZIP parts that must be opened to know, and whether there is OCR.
 
     Raises:
         Rejected: `unsupported_type`, `corrupt`, `encrypted`, or `no_text` for an empty file.
@@ -109,11 +114,26 @@ def detect(path: Path, *, name: str, media_type: str | None, limits: Limits) -> 
         return _package_type(path, extension, limits)
     if head.startswith(b"{\\rtf"):
         return RTF
+    if picture := _picture_type(head, limits):
+        return picture
+    _refuse_foreign(head)
+    return _text_type(head, extension, media_type)
+
+
+def _picture_type(head: bytes, limits: Limits) -> str | None:
+    for magic, media_type in _PICTURES:
+        if head.startswith(magic):
+            if not limits.ocr_pages:
+                raise _unsupported("Its content is a picture, and OCR is off")
+            return media_type
+    return None
+
+
+def _refuse_foreign(head: bytes) -> None:
     for magic, what in _FOREIGN:
         # Some of these are letters that a text may well begin with.
         if head.startswith(magic) and not (magic.isalnum() and _plainly_text(head)):
             raise _unsupported(f"Its content is {what}, whatever its name says")
-    return _text_type(head, extension, media_type)
 
 
 def _plainly_text(head: bytes) -> bool:

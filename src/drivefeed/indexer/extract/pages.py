@@ -39,6 +39,7 @@ class Draft:
         self.page_count_is_estimate = False
         self.title: str | None = None
         self.language: str | None = None
+        self.unread_pages = 0
         self._limits = limits
         self._pages: list[Page] = []
         self._count = 0
@@ -62,6 +63,24 @@ class Draft:
         self._bytes += len(text.encode())
         self.check_size(0)
         self._pages.append(Page(self._count, text, label))
+
+    @property
+    def blank(self) -> list[int]:
+        """The numbers of the pages that have no text so far."""
+        with_text = {page.number for page in self._pages}
+        return [number for number in range(1, self._count + 1) if number not in with_text]
+
+    def fill(self, number: int, text: str) -> None:
+        """Give a blank page the text that was read from its picture, if there was any.
+
+        Raises:
+            Rejected: `too_large`.
+        """
+        text = clean(text)
+        if text:
+            self._bytes += len(text.encode())
+            self.check_size(0)
+            self._pages.append(Page(number, text, ocr=True))
 
     def add_all(self, texts: Iterable[str]) -> None:
         """Append pages in order."""
@@ -89,15 +108,18 @@ class Draft:
         if not self._pages:
             raise Rejected(
                 Reason.NO_TEXT,
-                "No text was found. It may be empty, or hold only pictures or scans.",
+                "No text was found, not even by OCR."
+                if self._limits.ocr_pages
+                else "No text was found. It may be empty, or hold only pictures or scans.",
             )
         return Extraction(
             media_type=self.media_type,
-            pages=tuple(self._pages),
+            pages=tuple(sorted(self._pages, key=lambda page: page.number)),
             page_count=self._count,
             page_count_is_estimate=self.page_count_is_estimate,
             title=(clean(self.title)[:500] or None) if self.title else None,
             language=self.language or None,
+            unread_pages=self.unread_pages,
         )
 
 

@@ -1,7 +1,8 @@
 """What the pool and its children say to each other: JSON frames behind a four-byte length.
 
 A request is one frame. The answer is any number of frames with pages and then one that ends it, so
-that neither side holds, or decodes at once, the whole text of a large document.
+that neither side holds, or decodes at once, the whole text of a large document. Before them come
+frames that ask for more time, one for each page that is read by OCR.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class Pages(msgspec.Struct, frozen=True, tag=True):
     pages: tuple[Page, ...]
 
 
+class Longer(msgspec.Struct, frozen=True, tag=True):
+    """A page is about to be read by OCR, which takes `ocr_page_seconds` of its own."""
+
+
 class Done(msgspec.Struct, frozen=True, tag=True):
     """The file is read; `rss_bytes` tells how large the child has grown."""
 
@@ -46,6 +51,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     page_count_is_estimate: bool
     title: str | None
     language: str | None
+    unread_pages: int
     rss_bytes: int
 
 
@@ -63,7 +69,7 @@ class Unreadable(msgspec.Struct, frozen=True, tag=True):
     detail: str
 
 
-Answer = Part | Pages | Done | Refused | Unreadable
+Answer = Part | Pages | Longer | Done | Refused | Unreadable
 
 encode = msgspec.json.Encoder().encode
 decode_request = msgspec.json.Decoder(Request).decode

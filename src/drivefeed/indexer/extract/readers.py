@@ -10,7 +10,7 @@ from drivefeed.indexer.extract import detect as kinds
 from drivefeed.indexer.model import Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from drivefeed.indexer.extract.pages import Draft
@@ -36,11 +36,26 @@ READERS: Final[Mapping[str, str]] = {
     kinds.CSV: "text:read_text",
     kinds.MARKDOWN: "text:read_text",
     kinds.PLAIN: "text:read_text",
+    **dict.fromkeys(kinds.PICTURES, "scans:read_picture"),
 }
 
 
-def read_file(path: Path, *, name: str, media_type: str | None, limits: Limits) -> Extraction:
+def read_file(
+    path: Path,
+    *,
+    name: str,
+    media_type: str | None,
+    limits: Limits,
+    more_time: Callable[[], None],
+) -> Extraction:
     """Detect and read one file, in this very process: only ever call it in a child.
+
+    Args:
+        path: The file.
+        name: Its name at the source.
+        media_type: What the source says it is, if anything.
+        limits: What it may use.
+        more_time: Asks for the time of one more page to be read by OCR.
 
     Raises:
         Rejected: With any reason but those of the pool (timeout, crash).
@@ -54,4 +69,9 @@ def read_file(path: Path, *, name: str, media_type: str | None, limits: Limits) 
     detected = kinds.detect(path, name=name, media_type=media_type, limits=limits)
     module, _, function = READERS[detected].partition(":")
     reader = cast("ReadFile", getattr(import_module(f"{__package__}.{module}"), function))
-    return reader(path, media_type=detected, limits=limits).finish()
+    draft = reader(path, media_type=detected, limits=limits)
+    if limits.ocr_pages and detected in (kinds.PDF, *kinds.PICTURES):
+        from drivefeed.indexer.extract.ocr import read_scans
+
+        read_scans(path, draft, limits, more_time)
+    return draft.finish()

@@ -48,6 +48,7 @@ class Worker:
         self._errors = errors
         self._asked = False
         self._killed = False
+        self._longer = 0  # how often OCR of the present file was given more time
         self.files = 0
         self.rss_bytes = 0
 
@@ -103,16 +104,18 @@ class Worker:
             ChildGone: It was killed from outside.
         """
         request = protocol.Request(str(path), name, media_type, limits)
+        self._longer = 0
         try:
-            async with asyncio.timeout(limits.wall_seconds):
+            async with asyncio.timeout(limits.wall_seconds) as deadline:
                 try:
-                    return await self._exchange(request)
+                    return await self._exchange(request, deadline)
                 except (asyncio.IncompleteReadError, ConnectionError):
                     code = await self._process.wait()
         except TimeoutError:
             raise Rejected(
                 Reason.EXTRACTION_TIMEOUT,
-                f"Reading it took longer than {limits.wall_seconds:g} seconds.",
+                "Reading it took longer than"
+                f" {limits.wall_seconds + self._added(limits):g} seconds.",
             ) from None
         raise self._cause_of_death(code, limits)
 
@@ -138,7 +141,17 @@ class Worker:
         await self._process.wait()
         self._errors.close()
 
-    async def _exchange(self, request: protocol.Request) -> Extraction:
+    def _added(self, limits: Limits) -> float:
+        return self._longer * limits.ocr_page_seconds
+
+    def _give_time(self, limits: Limits, deadline: asyncio.Timeout) -> None:
+        when = deadline.when()
+        # A child that a file has taken over may ask as often as it likes.
+        if self._longer < limits.ocr_pages and when is not None:
+            self._longer += 1
+            deadline.reschedule(when + limits.ocr_page_seconds)
+
+    async def _exchange(self, request: protocol.Request, deadline: asyncio.Timeout) -> Extraction:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -158,6 +171,8 @@ class Worker:
                         first = replace(first, text="".join((*parts, first.text)))
                         parts.clear()
                     pages += (first, *others)
+                case protocol.Longer():
+                    self._give_time(request.limits, deadline)
                 case protocol.Refused() as refused:
                     self.files += 1
                     self._asked = refused.spent
@@ -179,6 +194,7 @@ class Worker:
                         page_count_is_estimate=done.page_count_is_estimate,
                         title=done.title,
                         language=done.language,
+                        unread_pages=done.unread_pages,
                     )
 
     def _cause_of_death(self, code: int, limits: Limits) -> Exception:
@@ -187,7 +203,8 @@ class Worker:
         if -code in (signal.SIGXCPU, signal.SIGALRM):
             return Rejected(
                 Reason.EXTRACTION_TIMEOUT,
-                f"Reading it took more than {limits.cpu_seconds} seconds of processor time.",
+                f"Reading it took more than {limits.cpu_seconds + self._added(limits):g} seconds"
+                " of processor time.",
             )
         last_words = self._last_words()
         if any(sign in last_words for sign in _ALLOCATION_FAILED):
