@@ -67,6 +67,9 @@ def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = N
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, stream=stream or sys.stderr)
+    # It warns of a tick that is left out because the last one still runs, which is what we ask of
+    # it: on a busy machine that would be a line a second.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
 
 def _leave_out_none(

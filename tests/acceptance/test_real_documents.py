@@ -46,7 +46,7 @@ def outing(tmp_path_factory: pytest.TempPathFactory) -> Outing:
     if not CORPUS.is_dir():
         pytest.skip("The folder with real documents (../shared/corpus) is not on this machine.")
     cwd = tmp_path_factory.mktemp("real")
-    run = demo_once(cwd, str(CORPUS), seconds=600)
+    run = demo_once(cwd, str(CORPUS), seconds=800)
     return Outing(cwd, data_folder(cwd), run)
 
 
