@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - run by its path, never imported
 """Draws docs/pictures/demo.svg: the demo's screen, from a real run over the sample documents.
 
 A demo runs in a temporary folder with its screen recorded. One download is refused, so that the
