@@ -1,4 +1,8 @@
-"""The only place where parts meet: settings in, open parts out."""
+"""The only place where parts meet: settings in, open parts out.
+
+Each part is imported where it is opened: a command that only asks the catalog answers before the
+libraries of the others would have been loaded.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
-from drivefeed.catalog.engine import open_catalog
-from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
-from drivefeed.indexer.embed import LocalEmbedder, load_tokenizer
-from drivefeed.indexer.search import Searcher
-from drivefeed.indexer.vectors.edge import EdgeIndex
-from drivefeed.indexer.vectors.server import ServerIndex
-from drivefeed.sources.graph.account import GraphAccount
-from drivefeed.sources.graph.source import GraphSource
-from drivefeed.stores.directory import DirectoryStore
-from drivefeed.stores.s3 import S3Store
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
@@ -29,8 +22,13 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.index_jobs import CatalogIndexJobs
+    from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.indexer.search import Searcher
     from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
+    from drivefeed.sources.graph.account import GraphAccount
+    from drivefeed.sources.graph.source import GraphSource
 
 DEFAULT_CLOUD = "global"
 
@@ -66,6 +64,8 @@ class Parts:
     @property
     def searcher(self) -> Searcher:
         """Search over the index."""
+        from drivefeed.indexer.search import Searcher
+
         return Searcher(self.embedder, self.index)
 
 
@@ -86,17 +86,35 @@ def make_data_dir(settings: Settings) -> None:
 
 
 @asynccontextmanager
+async def open_memory(
+    settings: Settings, around: Surroundings | None = None
+) -> AsyncIterator[Catalog]:
+    """Open the catalog alone, for what needs nothing else."""
+    from drivefeed.catalog.engine import open_catalog
+
+    around = around or Surroundings.real()
+    make_data_dir(settings)
+    catalog = await open_catalog(
+        settings.catalog_url, clock=around.clock, ids=around.ids, checkpoint=around.checkpoint
+    )
+    try:
+        yield catalog
+    finally:
+        await catalog.aclose()
+
+
+@asynccontextmanager
 async def open_parts(
     settings: Settings, around: Surroundings | None = None
 ) -> AsyncIterator[Parts]:
     """Open catalog, source, store and index; nothing is asked of them yet."""
+    from drivefeed.catalog.index_jobs import CatalogIndexJobs
+    from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.sources.graph.source import GraphSource
+
     around = around or Surroundings.real()
-    make_data_dir(settings)
     async with AsyncExitStack() as stack:
-        catalog = await open_catalog(
-            settings.catalog_url, clock=around.clock, ids=around.ids, checkpoint=around.checkpoint
-        )
-        stack.push_async_callback(catalog.aclose)
+        catalog = await stack.enter_async_context(open_memory(settings, around))
         accounts: dict[str, GraphAccount] = {}
         source = GraphSource(
             accounts,
@@ -131,7 +149,11 @@ async def open_parts(
 def open_store(settings: Settings) -> ObjectStore:
     """Return the object store of the settings: S3, or a folder."""
     if settings.s3 is None:
+        from drivefeed.stores.directory import DirectoryStore
+
         return DirectoryStore(settings.data_dir / "objects")
+    from drivefeed.stores.s3 import S3Store
+
     s3 = settings.s3
     return S3Store(
         s3.bucket,
@@ -146,11 +168,15 @@ def open_store(settings: Settings) -> ObjectStore:
 def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
     """Return the vector index of the settings: a Qdrant server, or the embedded one."""
     if not settings.qdrant_url:
+        from drivefeed.indexer.vectors.edge import EdgeIndex
+
         return EdgeIndex(
             settings.data_dir / "index",
             model_name=embedder.name,
             dimension=embedder.dimension,
         )
+    from drivefeed.indexer.vectors.server import ServerIndex
+
     key = settings.qdrant_api_key
     return ServerIndex(
         settings.qdrant_url,
@@ -163,6 +189,9 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
 
 async def add_account(parts: Parts, account: AccountSettings) -> str:
     """Make an account of the settings known; return its id."""
+    from drivefeed.catalog.connecting import ensure_account, ensure_org
+    from drivefeed.sources.graph.account import GraphAccount
+
     org_id = await ensure_org(parts.catalog, account.org)
     account_id = await ensure_account(parts.catalog, org_id, account.name)
     parts.accounts[account_id] = GraphAccount(
@@ -184,6 +213,8 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
+    from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
+
     account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
     if account is None:
         raise NeedsAttention(
@@ -243,6 +274,8 @@ def tokenizer_once() -> Callable[[], Tokenizer]:
     loaded: list[Tokenizer] = []
 
     def load() -> Tokenizer:
+        from drivefeed.indexer.embed import load_tokenizer
+
         if not loaded:
             loaded.append(load_tokenizer())
         return loaded[0]

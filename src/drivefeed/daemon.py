@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import tempfile
-from contextlib import AsyncExitStack, suppress
-from pathlib import Path
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from drivefeed.backends.embedded import EmbeddedBackend
-from drivefeed.bootstrap import connect_all, tokenizer_once
+from drivefeed.assembly import (
+    attempts_of,
+    concurrency_of,
+    open_indexing,
+    stages_of,
+    windows_of,
+)
+from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
-from drivefeed.indexer.extract import ExtractionPool, ocr
-from drivefeed.indexer.indexing import Indexing
-from drivefeed.indexer.model import Limits
+from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey
 from drivefeed.queue.table import QUEUES
@@ -25,29 +27,17 @@ from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
-from drivefeed.stages.discover import Admit, Discover
-from drivefeed.stages.index import Index
-from drivefeed.stages.poll import Poll
-from drivefeed.stages.publish import Publish
-from drivefeed.stages.runner import Runner, StageRun
-from drivefeed.stages.submit import Submit
-from drivefeed.stages.transfer import Transfer
-from drivefeed.stages.withdraw import Withdraw
+from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
 from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from drivefeed.bootstrap import Parts
-    from drivefeed.ports import Stage
     from drivefeed.queue.events import QueueEvent
-    from drivefeed.settings import ExtractionSettings, Settings
 
-_LEAST_WINDOW = 20
-_WINDOW_PER_WORKER = 8
 _CONNECT_AGAIN_SECONDS = 10.0
+_WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
 
@@ -67,10 +57,58 @@ class Daemon:
         self.parts = parts
         self._pace_seconds = pace_seconds
         self.ready = asyncio.Event()
+        self._queue: BullmqQueue | None = None
+        self._runner: Runner | None = None
+        self._workers: Workers | None = None
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self._stop = asyncio.Event()
+
+    @property
+    def pace_seconds(self) -> float:
+        """The wait before each run of a stage that works on a file; may be set at any time."""
+        return self._pace_seconds
+
+    @pace_seconds.setter
+    def pace_seconds(self, seconds: float) -> None:
+        self._pace_seconds = seconds
+        if self._runner is not None:
+            self._runner.pace_seconds = seconds
+
+    async def pause_workers(self) -> None:
+        """Stop the workers of all stages that work on files; everything else goes on.
+
+        Changes are still discovered and sent to the queues, where they wait. Running jobs may
+        finish, as at the end of the daemon.
+        """
+        if self._workers is not None:
+            grace = self.parts.settings.shutdown_seconds
+            await self._workers.pause(_WORK_ON_FILES, grace=grace)
+
+    def resume_workers(self) -> None:
+        """Start the workers again."""
+        if self._workers is not None:
+            self._workers.resume()
+
+    @property
+    def workers_paused(self) -> bool:
+        """Whether the workers were stopped alone."""
+        return self._workers is not None and bool(self._workers.paused)
+
+    async def jobs_waiting(self) -> dict[Stage, int]:
+        """Return how many jobs wait in the queues, by stage; stages without any are left out.
+
+        Raises:
+            PartDown: the queue does not answer.
+        """
+        found: dict[Stage, int] = {}
+        if self._queue is not None:
+            for stage in QUEUES:
+                waiting = (await self._queue.counts(stage))["waiting"]
+                if waiting:
+                    found[stage] = waiting
+        return found
 
     def stop(self) -> None:
         """Ask for an orderly end; a second call ends at once."""
@@ -85,11 +123,9 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
-            if self.parts.settings.extraction.ocr:
-                ocr.require_ocr()
             configure_tracing()
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
-            queue = await self._open_queue(stack)
+            queue = self._queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
             local = LocalApi(
                 self.parts.settings.data_dir,
@@ -158,62 +194,25 @@ class Daemon:
     ) -> tuple[Workers, Relay, Schedule]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
-        indexing = await self._indexing(stack)
-        concurrency = _concurrency(parts.settings)
-        workers = Workers(
+        indexing = await open_indexing(parts, stack)
+        concurrency = concurrency_of(parts.settings)
+        self._runner = Runner(
+            parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
+        )
+        workers = self._workers = Workers(
             queue,
-            Runner(parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds),
-            self._stages(indexing),
+            self._runner,
+            stages_of(parts, indexing),
             concurrency=concurrency,
         )
         relay = Relay(
             parts.catalog,
             queue,
-            windows={
-                stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
-                for stage, count in concurrency.items()
-            },
-            attempts={stage: spec.attempts for stage, spec in QUEUES.items()},
+            windows=windows_of(concurrency),
+            attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule
-
-    async def _indexing(self, stack: AsyncExitStack) -> Indexing:
-        parts, wanted = self.parts, self.parts.settings.extraction
-        work_folder = Path(
-            await asyncio.to_thread(tempfile.mkdtemp, prefix="work-", dir=parts.settings.data_dir)
-        )
-        stack.callback(_remove_folder, work_folder)
-        pool = _extraction_pool(wanted)
-        stack.push_async_callback(pool.aclose)
-        return Indexing(
-            jobs=parts.jobs,
-            store=parts.store,
-            index=parts.index,
-            embedder=parts.embedder,
-            tokenizer=tokenizer_once(),
-            pool=pool,
-            limits=_extraction_limits(wanted),
-            work_folder=work_folder,
-            max_chunks=wanted.max_chunks,
-            checkpoint=parts.around.checkpoint,
-        )
-
-    def _stages(self, indexing: Indexing) -> list[StageRun]:
-        parts = self.parts
-        catalog = parts.catalog
-        backend = EmbeddedBackend(parts.jobs, parts.index)
-        deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
-        return [
-            Discover(catalog, parts.source),
-            Admit(catalog),
-            Transfer(catalog, parts.source, parts.store),
-            Submit(catalog, backend, deadline_ms=deadline_ms),
-            Poll(catalog, backend),
-            Publish(catalog, backend),
-            Withdraw(catalog, backend, parts.store),
-            Index(catalog, indexing, parts.jobs),
-        ]
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""
@@ -227,29 +226,6 @@ class Daemon:
                 return
 
 
-def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:
-    if not wanted.ocr:
-        return ExtractionPool(size=wanted.processes)
-    return ExtractionPool(size=wanted.processes, rss_bytes=ocr.CHILD_RSS_BYTES)
-
-
-def _extraction_limits(wanted: ExtractionSettings) -> Limits:
-    return Limits(
-        memory_bytes=(wanted.memory_mb << 20) + (ocr.MEMORY_BYTES if wanted.ocr else 0),
-        cpu_seconds=wanted.cpu_seconds,
-        wall_seconds=wanted.wall_seconds,
-        ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
-        ocr_page_seconds=wanted.ocr_page_seconds,
-    )
-
-
-def _concurrency(settings: Settings) -> Mapping[Stage, int]:
-    return {
-        stage: settings.concurrency.get(stage.value, spec.concurrency)
-        for stage, spec in QUEUES.items()
-    }
-
-
 def _count(event: QueueEvent) -> None:
     QUEUE_EVENTS.labels(event.stage, event.kind).inc()
     if event.waited_ms is not None:
@@ -258,11 +234,3 @@ def _count(event: QueueEvent) -> None:
         _log.warning(
             f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
         )
-
-
-def _remove_folder(folder: Path) -> None:
-    for path in folder.glob("**/*"):
-        with suppress(OSError):
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()

@@ -389,7 +389,10 @@ class IngestionBackend(Protocol):
         ...
 
     async def cancel(self, job_id: str) -> bool:
-        """Try to cancel; True if the job will not finish and nothing of it will be published."""
+        """Try to cancel; True if the job will not finish and nothing of it will be published.
+
+        False for a job that goes on, and for one that is done already.
+        """
         ...
 
     async def remove(self, *, document_id: str, import_id: str, round_: int) -> None:

@@ -7,12 +7,12 @@ the busy timeout, so every writing transaction begins IMMEDIATE.
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager, nullcontext
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -121,10 +122,25 @@ def _begin(connection: Any) -> None:
 
 def migrate(url: str) -> None:
     """Run all migrations that the database has not seen; safe to call at every start."""
-    config = Config()
-    config.set_main_option("script_location", "drivefeed:catalog/migrations")
     engine = create_engine(url)
     with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        if not _is_current(connection):
+            # Alembic takes longer to load than most commands take to answer.
+            from alembic import command
+            from alembic.config import Config
+
+            config = Config()
+            config.set_main_option("script_location", "drivefeed:catalog/migrations")
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
     engine.dispose()
+
+
+def _is_current(connection: Connection) -> bool:
+    """Whether the newest migration was run; their files begin with their revisions, in order."""
+    if not inspect(connection).has_table("alembic_version"):
+        return False
+    names = [one.name for one in files("drivefeed.catalog.migrations.versions").iterdir()]
+    newest = max(name[:4] for name in names if re.match(r"\d{4}_", name))
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    return list(found) == [newest]

@@ -38,11 +38,13 @@ class Progress:
         counts: files by standing.
         reasons: files by (standing, reason code or stage); why they stand there.
         listed: whether the drive's first enumeration is complete, so that ``found`` is final.
+        listed_at: when its latest round was complete; what changed since then is not counted yet.
     """
 
     connection: Connection
     drive_name: str
     listed: bool
+    listed_at: int | None
     drive_hold: str | None
     drive_attention: str | None
     detail: str | None
@@ -61,6 +63,11 @@ class Progress:
         """Whether nothing moves any more: everything found has come to an end."""
         waits = self.counts[Standing.IN_PROGRESS] + self.counts[Standing.STALE]
         return self.listed and waits == 0
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether the connection or its drive waits for somebody; files may wait besides."""
+        return bool(self.connection.attention or self.drive_attention)
 
     @property
     def percent(self) -> int:
@@ -125,6 +132,17 @@ async def progress_of(catalog: Catalog) -> list[Progress]:
     return list(found.values())
 
 
+async def being_withdrawn(catalog: Catalog) -> int:
+    """Count versions whose object and points are on their way out."""
+    async with catalog.read() as connection:
+        count = await connection.scalar(
+            select(func.count())
+            .select_from(imports)
+            .where(imports.c.state == State.WITHDRAWING, imports.c.attention.is_(None))
+        )
+    return count or 0
+
+
 async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
     rows = await connection.execute(
         select(
@@ -143,6 +161,7 @@ async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
             connection=connection_of(row),
             drive_name=row["drive_name"],
             listed=row["last_round_at"] is not None and not row["admitting"],
+            listed_at=row["last_round_at"],
             drive_hold=row["drive_hold"],
             drive_attention=row["drive_attention"],
             detail=row["detail"] or row["drive_detail"],

@@ -166,7 +166,10 @@ def _held(claim_: Claim) -> ColumnElement[bool]:
 async def free_rows_of_dead_owners(
     connection: AsyncConnection, *, now: int, dead_before: int
 ) -> int:
-    """Make rows due again whose owner's heartbeat stopped; return how many."""
+    """Make rows due again whose owner's heartbeat stopped; return how many.
+
+    They go to the head of the line: what was begun is finished before more is begun.
+    """
     alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     result = await connection.execute(
         update(reminders)
@@ -177,6 +180,7 @@ async def free_rows_of_dead_owners(
             number=reminders.c.number + 1,
             sent_at=None,
             remind_at=None,
+            lane=LANE_FRESH,
             due_at=func.coalesce(reminders.c.due_at, now),
         )
     )

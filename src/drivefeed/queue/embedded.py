@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from drivefeed.domain.errors import PartDown
+
 _PORT_TRIES = 4
 _FIRST_RESTART_S = 0.2
 _SLOWEST_RESTART_S = 5.0
@@ -36,6 +38,26 @@ def embedded_url(folder: Path) -> str | None:
     files = ServerFolder(folder)
     found = files.listening()
     return found.url if found is not None and files.is_locked("server") else None
+
+
+def refuse_beside_another(folder: Path) -> None:
+    """Do nothing unless a process runs a server on ``folder`` already.
+
+    For a command that would write to the data folder before it starts its own.
+
+    Raises:
+        PartDown: one does; the sentence names it.
+    """
+    files = ServerFolder(folder)
+    if files.is_locked("daemon"):
+        raise _another(files)
+
+
+def _another(files: ServerFolder) -> PartDown:
+    return down(
+        f"Another drivefeed (process {files.owner() or 'unknown'}) already uses the data "
+        f"folder {files.path.parent}; stop it or choose another data folder."
+    )
 
 
 class EmbeddedValkey:
@@ -84,10 +106,7 @@ class EmbeddedValkey:
         self._files.create()
         self._daemon_lock = self._files.lock("daemon")
         if self._daemon_lock is None:
-            raise down(
-                f"Another drivefeed (process {self._files.owner() or 'unknown'}) already uses the "
-                f"data folder {self._files.path.parent}; stop it or choose another data folder."
-            )
+            raise _another(self._files)
         try:
             self._files.sign(self._daemon_lock)
             self._files.trim_log()

@@ -128,6 +128,8 @@ class ServerProcess:
                 with contextlib.suppress(errors.ConnectionError, errors.TimeoutError, OSError):
                     info = await client.info("server")
                     if int(info["process_id"]) == self._process.pid:
+                        # It tells about itself while it still loads, but answers no ping then.
+                        await client.ping()
                         return
                     raise PortTaken(self.listening.port)
                 if time.monotonic() > deadline:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from drivefeed.ports import DeliveryWorker, Queue, Stage
     from drivefeed.stages.runner import Runner, StageRun
@@ -35,6 +35,9 @@ class Workers:
         self._concurrency = concurrency
         self._open: dict[Stage, DeliveryWorker] = {}
         self._closing = False
+        self._may_run = {one.stage: asyncio.Event() for one in stages}
+        for event in self._may_run.values():
+            event.set()
 
     async def run(self) -> None:
         """Consume until closed. A consumer whose loop ends by itself is started again."""
@@ -42,9 +45,34 @@ class Workers:
             for stage in self._stages:
                 group.create_task(self._keep(stage), name=f"worker {stage.stage}")
 
+    async def pause(self, stages: Collection[Stage], *, grace: float) -> None:
+        """Stop the consumers of some stages alone; what becomes due for them waits in the queue.
+
+        Running jobs get ``grace`` seconds and are handed back then.
+        """
+        for stage in stages:
+            self._may_run[stage].clear()
+        await asyncio.gather(
+            *(self._open[stage].close(grace=grace) for stage in stages if stage in self._open)
+        )
+
+    def resume(self) -> None:
+        """Start all consumers again that were stopped."""
+        for event in self._may_run.values():
+            event.set()
+
+    @property
+    def paused(self) -> frozenset[Stage]:
+        """The stages whose consumers are stopped."""
+        return frozenset(stage for stage, event in self._may_run.items() if not event.is_set())
+
     async def _keep(self, stage: StageRun) -> None:
         run = self._runner.bind(stage)
-        while not self._closing:
+        may_run = self._may_run[stage.stage]
+        while True:
+            await may_run.wait()
+            if self._closing:
+                return
             worker = self._queue.worker(
                 stage.stage, run, concurrency=self._concurrency[stage.stage]
             )
@@ -53,10 +81,13 @@ class Workers:
                 await worker.run()
             except Exception as error:  # noqa: BLE001 - a tick or worker must not end the others
                 _log.error("worker_ended", stage=stage.stage, error=str(error), exc_info=True)
-            if not self._closing:
+            finally:
+                del self._open[stage.stage]
+            if may_run.is_set() and not self._closing:
                 await asyncio.sleep(_RESTART_SECONDS)
 
     async def close(self, *, grace: float) -> None:
         """Take no more jobs; running ones get ``grace`` seconds and are handed back then."""
         self._closing = True
+        self.resume()
         await asyncio.gather(*(worker.close(grace=grace) for worker in self._open.values()))

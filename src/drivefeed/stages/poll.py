@@ -42,7 +42,7 @@ class Poll(ImportStage):
                 return Advance(
                     Event.SETTLED,
                     facts,
-                    detail=f"{status.pages} pages, {status.chunks} chunks in the index",
+                    detail=f"pages: {status.pages}, chunks in the index: {status.chunks}",
                 )
             case BackendState.REFUSED:
                 return Advance(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
-from drivefeed.ports import Stage
+from drivefeed.ports import BackendState, Stage
 from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
 
@@ -36,11 +36,11 @@ class Withdraw(ImportStage):
             if task.is_wanted or one.as_live == task.document.live:
                 return None
             reason = task.document.unwanted_reason or Reason.SUPERSEDED
-            one = await self.advance(task.claim, one, Advance(Event.UNWANTED, reason=reason))
+            one = await self.advance(task.claim, one.round, Advance(Event.UNWANTED, reason=reason))
         if one.state is not State.WITHDRAWING:
             return None
         job_id = one.backend_job or await self._backend.find(task.idempotency_key)
-        if job_id is not None and not await self._backend.cancel(job_id):
+        if job_id is not None and await self._still_works(job_id):
             return Again(_CANCEL_AGAIN_MS, detail="the backend still works on it")
         await self._backend.remove(
             document_id=one.document_id, import_id=one.import_id, round_=one.round
@@ -49,3 +49,13 @@ class Withdraw(ImportStage):
         await self._store.delete(task.object_key)
         self.checkpoint("withdraw.object.after")
         return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")
+
+    async def _still_works(self, job_id: str) -> bool:
+        """Whether the backend may write points after we removed them.
+
+        A job that is done cannot be cancelled any more, and writes nothing either.
+        """
+        if await self._backend.cancel(job_id):
+            return False
+        status = await self._backend.status(job_id)
+        return status.state is BackendState.WORKING

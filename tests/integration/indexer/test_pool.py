@@ -16,6 +16,7 @@ from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import ExtractionPool, extract
 from drivefeed.indexer.model import Limits, Rejected
+from support.processes import new_children, servers_of_the_session  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -265,4 +266,4 @@ async def test_a_command_that_can_not_be_started_is_no_verdict(
 async def test_one_file_can_be_read_without_a_pool(fault: Callable[[str], Path]) -> None:
     one = await extract(fault("good"), name="a.txt", media_type=None, limits=Limits())
     assert one.media_type == "text/plain"
-    assert not psutil.Process().children()
+    assert not new_children()

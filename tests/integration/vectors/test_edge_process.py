@@ -14,6 +14,7 @@ import pytest
 from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import Point, SearchFilter
+from support.processes import new_children, servers_of_the_session  # noqa: F401 - a fixture
 
 WRITER = Path(__file__).with_name("writer.py")
 SOURCES = Path(__file__).parents[3] / "src"
@@ -93,20 +94,20 @@ async def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, victim
 async def test_the_next_call_after_the_child_died_starts_another(tmp_path: Path) -> None:
     index = EdgeIndex(tmp_path, model_name="m", dimension=2)
     await index.upsert([a_point(n) for n in range(10)])
-    (child,) = psutil.Process().children()
+    (child,) = new_children()
     child.kill()
     child.wait(10)
     with pytest.raises(PartDown, match="ended"):
         await index.count()
     assert await index.count() == 10
     await index.aclose()
-    assert psutil.Process().children() == []
+    assert new_children() == []
 
 
 async def test_calls_under_way_fail_when_the_child_dies(tmp_path: Path) -> None:
     index = EdgeIndex(tmp_path, model_name="m", dimension=2)
     await index.check()
-    (child,) = psutil.Process().children()
+    (child,) = new_children()
     child.suspend()
     calls = [asyncio.create_task(index.count()) for _ in range(5)]
     await asyncio.sleep(0)
@@ -141,7 +142,7 @@ async def test_a_second_process_gets_a_sentence(tmp_path: Path) -> None:
 async def test_ctrl_c_of_the_group_leaves_the_child_to_its_parent(tmp_path: Path) -> None:
     index = EdgeIndex(tmp_path, model_name="m", dimension=2)
     await index.check()
-    (child,) = psutil.Process().children()
+    (child,) = new_children()
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGTERM)
     await index.upsert([a_point(1)])
@@ -155,7 +156,7 @@ async def test_writing_does_not_stop_the_event_loop(tmp_path: Path) -> None:
     """In a thread, a flush or a vacuum would: the library keeps Python's global lock."""
     index = EdgeIndex(tmp_path, model_name="m", dimension=2)
     await index.check()
-    (child,) = psutil.Process().children()
+    (child,) = new_children()
     child.suspend()
     call = asyncio.create_task(index.upsert([a_point(n) for n in range(2_000)]))
     turns = 0

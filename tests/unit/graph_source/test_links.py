@@ -4,7 +4,13 @@ import pytest
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph import normalise_drive_id
-from drivefeed.sources.graph.links import check_endpoint, check_link, download_url
+from drivefeed.sources.graph.links import (
+    check_endpoint,
+    check_link,
+    download_url,
+    full_link,
+    kept_link,
+)
 
 BASE = "https://graph.microsoft.com/v1.0"
 
@@ -84,3 +90,17 @@ def test_download_urls_that_are_not_followed(location: str | None) -> None:
 )
 def test_personal_drive_ids_have_one_form(given: str, normal: str) -> None:
     assert normalise_drive_id(given) == normal
+
+
+def test_a_stored_link_follows_the_endpoint_to_another_address() -> None:
+    link = f"{BASE}/drives/b!1/root/delta?token=a%2Fb"
+    kept = kept_link(link, BASE)
+    assert full_link(kept, BASE) == link
+    assert full_link(kept, "http://127.0.0.1:8/v1.0") == (
+        "http://127.0.0.1:8/v1.0/drives/b!1/root/delta?token=a%2Fb"
+    )
+
+
+def test_a_link_that_does_not_begin_with_the_endpoint_is_stored_whole() -> None:
+    for link in (f"{BASE}beta/x", BASE.replace("https", "http") + "/x"):
+        assert full_link(kept_link(link, BASE), BASE) == link

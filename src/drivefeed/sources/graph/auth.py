@@ -42,6 +42,8 @@ _SIGN_IN = frozenset(
 _PASSING = frozenset({"temporarily_unavailable", "server_error"})
 _FAILING = frozenset({408, 500, 502, 504})
 _THROTTLING = frozenset({429, 503})
+_OBJECT = re.compile(r" ssl:<[^>]*>")
+"""What aiohttp says of its own objects; it tells a person nothing."""
 
 
 class Credential(Protocol):
@@ -197,7 +199,7 @@ def _translate(error: Exception, account: GraphAccount, *, now: int) -> Drivefee
     if isinstance(error, azure.ServiceRequestError | azure.ServiceResponseError | OSError):
         return PartDown(
             f"{where[0].upper()}{where[1:]} could not be reached at {account.login_url} "
-            f"({str(error)[:200]}).",
+            f"({_OBJECT.sub('', str(error))[:200]}).",
             part=Part.SOURCE,
         )
     response = getattr(error, "response", None)

@@ -75,6 +75,20 @@ def check_link(link: str, base_url: str) -> str:
     )
 
 
+def kept_link(link: str, base_url: str) -> str:
+    """Return a link in the form in which it is stored: without the endpoint, where it has it.
+
+    A stored link lives as long as the drive; the endpoint belongs to the settings, and may move
+    to another address meanwhile. Microsoft's own text behind it stays as it is.
+    """
+    return link[len(base_url) :] if link.startswith(f"{base_url}/") else link
+
+
+def full_link(kept: str, base_url: str) -> str:
+    """Return a stored link as it can be followed at the endpoint of today."""
+    return f"{base_url}{kept}" if kept.startswith("/") else kept
+
+
 def download_url(location: str | None, asked: httpx.URL) -> httpx.URL:
     """Read the ``Location`` of a download redirect.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from drivefeed.sources.graph.download import open_download
 from drivefeed.sources.graph.errors import Scene
 from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
+from drivefeed.sources.graph.links import full_link, kept_link
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -104,8 +106,9 @@ class GraphSource:
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
         """Fetch one page of changes of the whole drive."""
         client = await self._client(drive)
-        root = f"{client.account.base_url}/drives/{quote(drive.drive_id, safe='!')}/root"
-        url = link or f"{root}/delta?$select={','.join(wire.SELECT)}"
+        base = client.account.base_url
+        root = f"/drives/{quote(drive.drive_id, safe='!')}/root"
+        url = full_link(link or f"{root}/delta?$select={','.join(wire.SELECT)}", base)
         body = await client.read(
             lambda: client.raw_request(url),
             Scene.CHANGES if link else Scene.ENUMERATE,
@@ -115,8 +118,14 @@ class GraphSource:
             headers=_PREFER,
         )
         if len(body) > _SMALL_PAGE:
-            return await asyncio.to_thread(page_of, body, client.account.base_url)
-        return page_of(body, client.account.base_url)
+            page = await asyncio.to_thread(page_of, body, base)
+        else:
+            page = page_of(body, base)
+        return replace(
+            page,
+            next_link=page.next_link and kept_link(page.next_link, base),
+            delta_link=page.delta_link and kept_link(page.delta_link, base),
+        )
 
     async def item(self, drive: DriveRef, item_id: str) -> RemoteItem:
         """Fetch one item by id."""

@@ -1,0 +1,114 @@
+"""The assembly: the indexing, the stages and the numbers of one process, made from open parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.bootstrap import tokenizer_once
+from drivefeed.indexer.extract import ExtractionPool, ocr
+from drivefeed.indexer.indexing import Indexing
+from drivefeed.indexer.model import Limits
+from drivefeed.indexer.work_folder import work_folder
+from drivefeed.queue.table import QUEUES
+from drivefeed.stages.discover import Admit, Discover
+from drivefeed.stages.index import Index
+from drivefeed.stages.poll import Poll
+from drivefeed.stages.publish import Publish
+from drivefeed.stages.submit import Submit
+from drivefeed.stages.transfer import Transfer
+from drivefeed.stages.withdraw import Withdraw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AsyncExitStack
+
+    from drivefeed.bootstrap import Parts
+    from drivefeed.ports import Stage
+    from drivefeed.settings import ExtractionSettings, Settings
+    from drivefeed.stages.runner import StageRun
+
+_LEAST_WINDOW = 20
+_WINDOW_PER_WORKER = 8
+
+
+async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
+    """Make what does index jobs; its child processes and its folder end with ``stack``.
+
+    Raises:
+        NeedsAttention: OCR is asked for and not installed.
+    """
+    wanted = parts.settings.extraction
+    if wanted.ocr:
+        ocr.require_ocr()
+    folder = stack.enter_context(work_folder(parts.settings.data_dir))
+    pool = _extraction_pool(wanted)
+    stack.push_async_callback(pool.aclose)
+    return Indexing(
+        jobs=parts.jobs,
+        store=parts.store,
+        index=parts.index,
+        embedder=parts.embedder,
+        tokenizer=tokenizer_once(),
+        pool=pool,
+        limits=_extraction_limits(wanted),
+        work_folder=folder,
+        max_chunks=wanted.max_chunks,
+        checkpoint=parts.around.checkpoint,
+    )
+
+
+def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses."""
+    catalog = parts.catalog
+    backend = EmbeddedBackend(parts.jobs, parts.index)
+    deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
+    return [
+        Discover(catalog, parts.source),
+        Admit(catalog),
+        Transfer(catalog, parts.source, parts.store),
+        Submit(catalog, backend, deadline_ms=deadline_ms),
+        Poll(catalog, backend),
+        Publish(catalog, backend),
+        Withdraw(catalog, backend, parts.store),
+        Index(catalog, indexing, parts.jobs),
+    ]
+
+
+def concurrency_of(settings: Settings) -> dict[Stage, int]:
+    """Return how many jobs of each stage run at a time in this process."""
+    return {
+        stage: settings.concurrency.get(stage.value, spec.concurrency)
+        for stage, spec in QUEUES.items()
+    }
+
+
+def attempts_of(settings: Settings) -> dict[Stage, int]:
+    """Return how many attempts a delivery of each stage has."""
+    return {
+        stage: settings.attempts.get(stage.value, spec.attempts) for stage, spec in QUEUES.items()
+    }
+
+
+def windows_of(concurrency: Mapping[Stage, int]) -> dict[Stage, int]:
+    """Return how many jobs of each stage may be in the queue and not yet ended."""
+    return {
+        stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
+        for stage, count in concurrency.items()
+    }
+
+
+def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:
+    if not wanted.ocr:
+        return ExtractionPool(size=wanted.processes)
+    return ExtractionPool(size=wanted.processes, rss_bytes=ocr.CHILD_RSS_BYTES)
+
+
+def _extraction_limits(wanted: ExtractionSettings) -> Limits:
+    return Limits(
+        memory_bytes=(wanted.memory_mb << 20) + (ocr.MEMORY_BYTES if wanted.ocr else 0),
+        cpu_seconds=wanted.cpu_seconds,
+        wall_seconds=wanted.wall_seconds,
+        ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
+        ocr_page_seconds=wanted.ocr_page_seconds,
+    )
