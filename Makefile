@@ -9,6 +9,8 @@ ONCE ?=
 SLOW ?=
 # make test: what pytest gets; for example T="tests/unit -x".
 T ?=
+# make test: JOBS=2 runs files of tests side by side; most of their time is waiting.
+JOBS ?=
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 
@@ -42,7 +44,7 @@ board: ## Bull Board over the queues of the drivefeed that runs here.
 .PHONY: test
 test: ## Runs the tests, all of them but the soak tests. T="tests/unit -x" runs some.
 	@$(SET_UP) dev board
-	@exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(T) </dev/null
+	@exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(if $(JOBS),-n $(JOBS) --dist loadfile) $(T) </dev/null
 
 .PHONY: soak
 soak: ## Runs the tests that are too long for make test.

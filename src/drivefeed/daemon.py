@@ -16,6 +16,7 @@ from drivefeed.indexer.extract import ExtractionPool
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.work_folder import work_folder
+from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey
 from drivefeed.queue.table import QUEUES
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from drivefeed.bootstrap import Parts
-    from drivefeed.ports import Stage
     from drivefeed.queue.events import QueueEvent
     from drivefeed.settings import Settings
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
 _CONNECT_AGAIN_SECONDS = 10.0
+_WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
 
@@ -66,10 +67,58 @@ class Daemon:
         self.parts = parts
         self._pace_seconds = pace_seconds
         self.ready = asyncio.Event()
+        self._queue: BullmqQueue | None = None
+        self._runner: Runner | None = None
+        self._workers: Workers | None = None
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self._stop = asyncio.Event()
+
+    @property
+    def pace_seconds(self) -> float:
+        """The wait before each run of a stage that works on a file; may be set at any time."""
+        return self._pace_seconds
+
+    @pace_seconds.setter
+    def pace_seconds(self, seconds: float) -> None:
+        self._pace_seconds = seconds
+        if self._runner is not None:
+            self._runner.pace_seconds = seconds
+
+    async def pause_workers(self) -> None:
+        """Stop the workers of all stages that work on files; everything else goes on.
+
+        Changes are still discovered and sent to the queues, where they wait. Running jobs may
+        finish, as at the end of the daemon.
+        """
+        if self._workers is not None:
+            grace = self.parts.settings.shutdown_seconds
+            await self._workers.pause(_WORK_ON_FILES, grace=grace)
+
+    def resume_workers(self) -> None:
+        """Start the workers again."""
+        if self._workers is not None:
+            self._workers.resume()
+
+    @property
+    def workers_paused(self) -> bool:
+        """Whether the workers were stopped alone."""
+        return self._workers is not None and bool(self._workers.paused)
+
+    async def jobs_waiting(self) -> dict[Stage, int]:
+        """Return how many jobs wait in the queues, by stage; stages without any are left out.
+
+        Raises:
+            PartDown: the queue does not answer.
+        """
+        found: dict[Stage, int] = {}
+        if self._queue is not None:
+            for stage in QUEUES:
+                waiting = (await self._queue.counts(stage))["waiting"]
+                if waiting:
+                    found[stage] = waiting
+        return found
 
     def stop(self) -> None:
         """Ask for an orderly end; a second call ends at once."""
@@ -86,7 +135,7 @@ class Daemon:
         async with AsyncExitStack() as stack:
             configure_tracing()
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
-            queue = await self._open_queue(stack)
+            queue = self._queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
             local = LocalApi(
                 self.parts.settings.data_dir,
@@ -157,9 +206,12 @@ class Daemon:
         await heartbeats.beat(parts.catalog, self.owner, "up")
         indexing = await self._indexing(stack)
         concurrency = _concurrency(parts.settings)
-        workers = Workers(
+        self._runner = Runner(
+            parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
+        )
+        workers = self._workers = Workers(
             queue,
-            Runner(parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds),
+            self._runner,
             self._stages(indexing),
             concurrency=concurrency,
         )
@@ -170,7 +222,7 @@ class Daemon:
                 stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
                 for stage, count in concurrency.items()
             },
-            attempts={stage: spec.attempts for stage, spec in QUEUES.items()},
+            attempts=_attempts(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule
@@ -229,6 +281,12 @@ def _concurrency(settings: Settings) -> Mapping[Stage, int]:
     return {
         stage: settings.concurrency.get(stage.value, spec.concurrency)
         for stage, spec in QUEUES.items()
+    }
+
+
+def _attempts(settings: Settings) -> Mapping[Stage, int]:
+    return {
+        stage: settings.attempts.get(stage.value, spec.attempts) for stage, spec in QUEUES.items()
     }
 
 

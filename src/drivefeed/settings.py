@@ -168,6 +168,9 @@ class Settings(BaseSettings):
         default=1250, description="Resource units a minute that Microsoft grants this app."
     )
     concurrency: dict[str, int] = Field(default={}, description="By stage, where not the default.")
+    attempts: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default={}, description="How often a step is tried, by stage, where not the default."
+    )
     embedding_threads: Annotated[int, Field(ge=1)] = Field(
         default=2, description="Threads of the embedding model."
     )

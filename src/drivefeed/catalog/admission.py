@@ -13,6 +13,7 @@ from drivefeed.catalog.dialect import batches, insert
 from drivefeed.catalog.documents import (
     import_payload,
     load,
+    record_event,
     save_import,
     settle_into,
     wanting,
@@ -80,30 +81,35 @@ async def admit(
     moved = await _place(connection, old)
     for one in old:
         before, siblings = known[one.document_id]
-        if one.import_id not in siblings:
+        wanted = aliases.get(one.import_id, one.import_id)
+        is_new = one.import_id not in siblings
+        if is_new:
             await connection.execute(plain_insert(imports).values(_import_row(drive, one, now)))
             await connection.execute(plain_insert(import_events).values(_seen_event(one, now)))
             siblings[one.import_id] = _import(drive, one)
-        wanted = aliases.get(one.import_id, one.import_id)
-        await _welcome_back(connection, siblings, wanted)
+        is_back = await _welcome_back(connection, siblings, wanted, now=now)
         document = wanting(before, wanted)
         if one.document_id in moved:
             document = replace(document, misplaced=True)
             await _outdated(connection, siblings)
-        await settle_into(connection, before, document, siblings, now=now, lane=lane)
+        if is_new or is_back or document != before:
+            await settle_into(connection, before, document, siblings, now=now, lane=lane)
 
 
 async def _welcome_back(
-    connection: AsyncConnection, siblings: dict[str, Import], wanted: str
-) -> None:
+    connection: AsyncConnection, siblings: dict[str, Import], wanted: str, *, now: int
+) -> bool:
     """A file that was gone when it was to be copied, and is listed again, gets another round."""
     one = siblings.get(wanted)
     if one is None or one.reason is not Reason.GONE_AT_SOURCE:
-        return
+        return False
     again = apply(one, Event.WANTED_AGAIN)
-    if again is not None:
-        siblings[wanted] = again
-        await save_import(connection, again)
+    if again is None:
+        return False
+    siblings[wanted] = again
+    await save_import(connection, again)
+    await record_event(connection, again, Event.WANTED_AGAIN, now=now)
+    return True
 
 
 async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, str]:

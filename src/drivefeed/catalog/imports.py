@@ -16,10 +16,11 @@ from drivefeed.catalog.documents import (
     settle_into,
     wanting,
 )
-from drivefeed.catalog.tables import imports, ledger, orgs
+from drivefeed.catalog.tables import connections, coverage, imports, ledger, orgs
 from drivefeed.domain.converge import apply, is_in_use
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.model import Document, Import
-    from drivefeed.domain.reasons import Reason
 
 _FACTS = frozenset(
     {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
@@ -283,11 +283,30 @@ async def unattended(catalog: Catalog, import_id: str) -> Import:
 
 
 async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
-    """Hold an import until something wakes it; nothing is due for it meanwhile."""
+    """Hold an import until something wakes it; nothing is due for it meanwhile.
+
+    Where a connection was resumed since the stage looked, nothing would wake it any more, so the
+    stage is due again at once.
+    """
     async with catalog.write("park") as connection:
         if await reminders.number_of(connection, claim.subject_id) == claim.number:
-            await connection.execute(
-                update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
-            )
-            await reminders.rest(connection, claim.subject_id)
+            if hold is Reason.PAUSED and not await _is_paused(connection, claim.subject_id):
+                now = catalog.clock.now()
+                await reminders.postpone(connection, claim.subject_id, due_at=now)
+            else:
+                await connection.execute(
+                    update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
+                )
+                await reminders.rest(connection, claim.subject_id)
         await reminders.release(connection, claim)
+
+
+async def _is_paused(connection: AsyncConnection, import_id: str) -> bool:
+    pauses = await connection.execute(
+        select(connections.c.paused)
+        .join(coverage, coverage.c.connection_id == connections.c.id)
+        .join(imports, imports.c.document_id == coverage.c.document_id)
+        .where(imports.c.id == import_id, coverage.c.admitted)
+    )
+    found = list(pauses.scalars())
+    return bool(found) and all(found)

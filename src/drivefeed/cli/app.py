@@ -1,4 +1,4 @@
-"""The commands of ``drivefeed``, gathered."""
+"""The entry of ``drivefeed``: options of all commands, and errors told as sentences."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from typing import Annotated
 
 import typer
 
-from drivefeed import __version__
-from drivefeed.cli import control, demo, doctor, look, serve, verify
+from drivefeed.cli import commands
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
-from drivefeed.domain.errors import DrivefeedError
-from drivefeed.settings import CONFIG_VARIABLE
+
+EXIT_CODES = (
+    "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
+    "2 the command was not understood · 3 something stands in the way, and a sentence on standard "
+    "error says what."
+)
 
 app = typer.Typer(
     name="drivefeed",
     help="Keeps OneDrive and SharePoint folders flowing into search: nothing lost, nothing twice.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
@@ -28,14 +33,15 @@ def everywhere(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            "--data", envvar=DATA_VARIABLE, help="The data folder of the daemon.", show_envvar=True
+            "--data",
+            envvar=DATA_VARIABLE,
+            show_envvar=True,
+            help="The data folder; without one, that of the last demo that ran here.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config", envvar=CONFIG_VARIABLE, help="A TOML file with settings.", show_envvar=True
-        ),
+        typer.Option("--config", help="A TOML file with settings; or name it in DRIVEFEED_CONFIG."),
     ] = None,
 ) -> None:
     """Options of all commands; they come before the command's name."""
@@ -43,38 +49,21 @@ def everywhere(
     options.config = config
 
 
-@app.command()
-def version(*, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Print the version."""
-    if as_json:
-        typer.echo(f'{{"version": "{__version__}"}}')
-    else:
-        typer.echo(f"drivefeed {__version__}")
-
-
-for command in (
-    demo.demo,
-    serve.up,
-    serve.queues,
-    serve.board_env,
-    look.status,
-    look.imports,
-    look.why,
-    look.search,
-    control.retry,
-    control.pause,
-    control.resume,
-    control.removals,
-    verify.verify,
-    doctor.doctor,
-):
-    app.command()(command)
+for panel, group in commands.PANELS.items():
+    for command in group:
+        name = command.__name__.replace("_", "-")
+        app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
 
 
 def main() -> None:
-    """Run the command line; errors on purpose are one sentence and exit code 3."""
+    """Run the command line; what stands in the way is one sentence and exit code 3."""
     try:
-        app()
-    except DrivefeedError as error:
-        sys.stderr.write(f"drivefeed: {error}\n")
+        app(prog_name="drivefeed")
+    except Exception as error:
+        from drivefeed.cli.trouble import sentence_of
+
+        words = sentence_of(error)
+        if words is None:
+            raise
+        sys.stderr.write(f"drivefeed: {words}\n")
         sys.exit(EXIT_TROUBLE)

@@ -1,4 +1,4 @@
-"""What commands share: where the data is, how to ask the daemon, how to print."""
+"""What commands share: where the data is, and how to ask the catalog and the daemon."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
-from rich.console import Console
+import typer
 
-from drivefeed.bootstrap import Parts, Surroundings, open_parts
 from drivefeed.domain.errors import NeedsAttention, NotFound, Part, PartDown
 from drivefeed.domain.reasons import Reason
-from drivefeed.settings import CONFIG_VARIABLE, Settings, load_settings
-from drivefeed.web.local import DOOR_FILE
+from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
+
+    import httpx
+
+    from drivefeed.bootstrap import Parts
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.settings import Settings
 
 DATA_VARIABLE = "DRIVEFEED_DATA_DIR"
 SETTINGS_NAME = "drivefeed.toml"
 LAST_DEMO_FILE = Path("drivefeed-demo") / "last"
 
-EXIT_TROUBLE = 3
-"""Something stands in the way; the sentence on standard error says what."""
 EXIT_NOT_CLEAN = 1
 """The answer is no: drift, nothing found, failures."""
+EXIT_TROUBLE = 3
+"""Something stands in the way; the sentence on standard error says what."""
+EXIT_INTERRUPTED = 130
+"""Ctrl-C ended a command before it had its answer."""
 
 T = TypeVar("T")
-
-console = Console()
-errors = Console(stderr=True)
 
 
 @dataclass(slots=True)
@@ -53,17 +55,19 @@ def settings_for_commands() -> Settings:
 
     A file ``drivefeed.toml`` in the data folder counts where no other is named.
     """
+    from drivefeed.settings import CONFIG_VARIABLE, load_settings
+
     overrides: dict[str, Any] = {}
+    named = options.config or os.environ.get(CONFIG_VARIABLE)
     if options.data_dir is not None:
         overrides["data_dir"] = options.data_dir
-    elif options.config is None and LAST_DEMO_FILE.is_file():
+    elif not named and LAST_DEMO_FILE.is_file():
         overrides["data_dir"] = Path(LAST_DEMO_FILE.read_text(encoding="utf-8").strip())
-    config = options.config
-    if config is None and "data_dir" in overrides:
+    if not named and "data_dir" in overrides:
         beside = Path(overrides["data_dir"]) / SETTINGS_NAME
-        config = beside if beside.is_file() else None
-    if config is not None:
-        os.environ[CONFIG_VARIABLE] = str(config)
+        named = beside if beside.is_file() else None
+    if named:
+        os.environ[CONFIG_VARIABLE] = str(named)
     return load_settings(**overrides)
 
 
@@ -84,26 +88,35 @@ def existing_settings() -> Settings:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work to its end."""
-    return asyncio.run(work)
+    """Run a command's work to its end; Ctrl-C ends it without a traceback."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+@asynccontextmanager
+async def existing_catalog() -> AsyncIterator[Catalog]:
+    """Open the catalog of an installation that has data, and nothing else."""
+    from drivefeed.bootstrap import open_memory
+
+    async with open_memory(existing_settings()) as catalog:
+        yield catalog
 
 
 @asynccontextmanager
 async def existing_parts() -> AsyncIterator[Parts]:
-    """Open the parts of an installation that has data."""
-    async with open_parts(existing_settings(), Surroundings.real()) as parts:
+    """Open all parts of an installation that has data."""
+    from drivefeed.bootstrap import open_parts
+
+    async with open_parts(existing_settings()) as parts:
         yield parts
-
-
-def print_json(value: Any) -> None:
-    """Print for programs."""
-    console.print_json(json.dumps(value, default=str), indent=2)
 
 
 def door_of(settings: Settings) -> Path | None:
     """Return the socket of the daemon that runs on the data folder, or None."""
     try:
-        found = json.loads((settings.data_dir / DOOR_FILE).read_text())
+        found = json.loads((settings.data_dir / DOOR_FILE).read_text(encoding="utf-8"))
         path = Path(found["socket"])
     except (OSError, ValueError, KeyError):
         return None
@@ -117,6 +130,8 @@ async def daemon_client(settings: Settings) -> AsyncIterator[httpx.AsyncClient |
     if path is None:
         yield None
         return
+    import httpx
+
     transport = httpx.AsyncHTTPTransport(uds=str(path))
     async with httpx.AsyncClient(
         transport=transport, base_url="http://daemon", timeout=60.0
@@ -141,6 +156,6 @@ def answer_of(response: httpx.Response) -> Any:
         words = str(response.json()["error"])
     except (ValueError, KeyError):
         words = f"The daemon answered {response.status_code}."
-    if response.status_code == httpx.codes.NOT_FOUND:
+    if response.status_code == 404:  # noqa: PLR2004 - the number is its own name
         raise NotFound(words)
     raise PartDown(words, part=Part.INDEX)

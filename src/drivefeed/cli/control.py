@@ -1,117 +1,124 @@
-"""Commands that change what happens: retry, pause, resume, removals."""
+"""Commands that change what happens: retry, pause, resume, removals.
+
+They write to the catalog; a running daemon takes it from there within a second.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+from rich.markup import escape
 
 from drivefeed.catalog.control import matching_connections, retry_imports, set_paused
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
-from drivefeed.cli.context import EXIT_NOT_CLEAN, console, existing_parts, print_json, run
+from drivefeed.cli.context import (
+    EXIT_NOT_CLEAN,
+    door_of,
+    existing_catalog,
+    existing_settings,
+    run,
+)
+from drivefeed.cli.output import print_json, say
+from drivefeed.cli.words import count_of
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.domain.model import Connection
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
 
-
-def retry(
-    path: Annotated[str | None, typer.Argument(help="A file; all that failed without.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Only files with this reason.")] = None,
-    *,
-    as_json: Json = False,
-) -> None:
-    """Try files again that failed or wait for a person."""
+def retry_files(path: str | None, reason: str | None, *, as_json: bool) -> None:
+    """Try files again; exit code 1 if a path was named and no such file failed."""
+    if reason is not None and reason not in set(Reason):
+        raise typer.BadParameter(f"There is no reason '{reason}'; docs/reasons.md lists them.")
     paths = run(_retry(path, reason))
     if as_json:
         print_json({"retried": paths})
     elif paths:
-        console.print(f"Trying again: {', '.join(paths)}")
+        say(f"{count_of(len(paths), 'file')} will be tried again{_when()}:")
+        for one in paths:
+            say(escape(one), indent=2)
     else:
-        console.print("Nothing to try again.")
+        say("Nothing to try again.")
     if path is not None and not paths:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
 
+def _when() -> str:
+    return "" if door_of(existing_settings()) else " once a daemon runs"
+
+
 async def _retry(path: str | None, reason: str | None) -> list[str]:
-    async with existing_parts() as parts:
+    async with existing_catalog() as catalog:
         failed = [
             one
-            for one in await list_files(parts.catalog, reason=reason)
+            for one in await list_files(catalog, reason=reason)
             if one.standing in {Standing.FAILED, Standing.HELD} and one.import_id
         ]
         if path is not None:
             wanted = f"/{path.strip('/')}".casefold()
             failed = [one for one in failed if f"/{one.path}".casefold().endswith(wanted)]
-        await retry_imports(parts.catalog, [str(one.import_id) for one in failed])
+        await retry_imports(catalog, [str(one.import_id) for one in failed])
     return [one.path for one in failed]
 
 
-def pause(which: Which = None, *, as_json: Json = False) -> None:
-    """Stop connections from taking anything new; what runs is finished."""
-    _say(run(_pause(which, paused=True)), "Paused", as_json=as_json)
-
-
-def resume(which: Which = None, *, as_json: Json = False) -> None:
-    """Let connections flow again."""
-    _say(run(_pause(which, paused=False)), "Resumed", as_json=as_json)
-
-
-async def _pause(which: str | None, *, paused: bool) -> list[Connection]:
-    async with existing_parts() as parts:
-        found = await matching_connections(parts.catalog, which)
-        for one in found:
-            await set_paused(parts.catalog, one, paused=paused)
-    return found
-
-
-def _say(found: list[Connection], what: str, *, as_json: bool) -> None:
-    names = [one.name for one in found]
+def pause_connections(which: str | None, *, paused: bool, as_json: bool) -> None:
+    """Pause or resume connections; exit code 1 if none matches."""
+    what = "Paused" if paused else "Resumed"
+    names = [one.name for one in run(_pause(which, paused=paused))]
     if as_json:
         print_json({what.lower(): names})
+    elif names:
+        say(f"{what}: {escape(', '.join(names))}")
     else:
-        console.print(f"{what}: {', '.join(names)}" if names else "No connection matches.")
+        say("No connection matches.")
     if not names:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
 
-def removals(
-    which: Which = None,
-    *,
-    approve: Annotated[bool, typer.Option("--approve", help="Remove them.")] = False,
-    discard: Annotated[bool, typer.Option("--discard", help="Keep them.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show removals that wait for a decision; approve or discard them."""
-    if approve and discard:
-        raise typer.BadParameter("Say either --approve or --discard.")
-    answer = run(_removals(which, approve=approve, discard=discard))
+async def _pause(which: str | None, *, paused: bool) -> list[Connection]:
+    async with existing_catalog() as catalog:
+        found = await matching_connections(catalog, which)
+        for one in found:
+            await set_paused(catalog, one, paused=paused)
+    return found
+
+
+def decide_removals(which: str | None, *, approve: bool, discard: bool, as_json: bool) -> None:
+    """Show, approve or discard removals; exit code 1 if a connection was named and none matches."""
+    matched, answer = run(_removals(which, approve=approve, discard=discard))
     if as_json:
         print_json(answer)
-        return
-    for name, count in answer.items():
+    elif not matched and which is not None:
+        say("No connection matches.")
+    elif not answer:
+        say("No removals wait for a decision.")
+    else:
         verb = "removed" if approve else "kept" if discard else "waiting for your decision"
-        console.print(f"{name}: {count} documents {verb}.")
-    if not answer:
-        console.print("No removals wait for a decision.")
+        for name, count in answer.items():
+            say(f"{escape(name)}: {count_of(count, 'document')} {verb}.")
+        if not approve and not discard:
+            say("[dim]Look at the source, then say --approve to remove or --discard to keep.[/]")
+    if not matched and which is not None:
+        raise typer.Exit(EXIT_NOT_CLEAN)
 
 
-async def _removals(which: str | None, *, approve: bool, discard: bool) -> dict[str, int]:
+async def _removals(
+    which: str | None, *, approve: bool, discard: bool
+) -> tuple[bool, dict[str, int]]:
     answer: dict[str, int] = {}
-    async with existing_parts() as parts:
-        for one in await matching_connections(parts.catalog, which):
+    async with existing_catalog() as catalog:
+        matched = await matching_connections(catalog, which)
+        for one in matched:
             if one.attention is not Reason.MASS_REMOVAL:
                 continue
             if approve:
-                answer[one.name] = await approve_removals(parts.catalog, one.connection_id)
+                answer[one.name] = await approve_removals(catalog, one.connection_id)
             elif discard:
-                answer[one.name] = await discard_removals(parts.catalog, one.connection_id)
+                answer[one.name] = await discard_removals(catalog, one.connection_id)
             else:
-                async with parts.catalog.read() as connection:
+                async with catalog.read() as connection:
                     answer[one.name], _ = await count_leaving(connection, one.connection_id)
-    return answer
+    return bool(matched), answer

@@ -3,59 +3,79 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 import signal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from drivefeed.bootstrap import Surroundings, open_parts
-from drivefeed.cli.context import console, run, settings_for_commands
-from drivefeed.daemon import Daemon
+from drivefeed.cli.context import run, settings_for_commands
+from drivefeed.cli.output import columns, new_table, on_terminal, print_json, say
+from drivefeed.cli.words import duration_of
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
-from drivefeed.queue.embedded import embedded_url
-from drivefeed.queue.table import queues_json
-from drivefeed.telemetry import configure_logs
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings
 
+_OTHER_COLUMNS = 36
+_LEAST_PURPOSE = 24
 
-def up() -> None:
+
+def up(*, as_json: bool) -> None:
     """Run everything in one process, until SIGTERM or Ctrl-C."""
+    from drivefeed.telemetry import configure_logs
+
     settings = settings_for_commands()
-    configure_logs(json=settings.log_json, level=settings.log_level)
+    configure_logs(json=as_json or settings.log_json, level=settings.log_level)
     run(_up(settings))
 
 
 async def _up(settings: Settings) -> None:
-    async with open_parts(settings, Surroundings.real()) as parts:
+    from drivefeed.bootstrap import open_parts
+    from drivefeed.daemon import Daemon
+
+    async with open_parts(settings) as parts:
         daemon = Daemon(parts)
-        stop_on_signals(daemon)
+        loop = asyncio.get_running_loop()
+        # The second signal ends at once.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, daemon.stop)
         await daemon.run()
 
 
-def stop_on_signals(daemon: Daemon) -> None:
-    """End in order on SIGTERM and Ctrl-C; at once on the second."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, daemon.stop)
+def show_queues(*, as_json: bool) -> None:
+    """List the queues of the table in code, with this installation's prefix."""
+    from drivefeed.queue.table import queues_json
 
-
-def queues(*, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """List the queues: what each does, its concurrency, attempts and retention."""
-    table = queues_json(settings_for_commands().queue_prefix)
+    described = queues_json(settings_for_commands().queue_prefix)
     if as_json:
-        typer.echo(json.dumps(table, indent=2))
+        print_json(described)
         return
-    for one in table["queues"]:
-        console.print(f"[bold]{one['name']:<9}[/] {one['purpose']}")
+    numbers = ("at once", "attempts", "backoff")
+    table = new_table("queue", *numbers, "what its jobs do", right=frozenset(numbers))
+    table.columns[-1].no_wrap = not on_terminal()
+    table.columns[-1].max_width = max(_LEAST_PURPOSE, columns() - _OTHER_COLUMNS)
+    for one in described["queues"]:
+        first, most = one["backoff"]["first_s"], one["backoff"]["max_s"]
+        table.add_row(
+            f"[bold]{one['name']}[/]",
+            str(one["concurrency"]),
+            str(one["attempts"]),
+            f"{first} s … {duration_of(most)}",
+            one["purpose"],
+        )
+    say(table)
 
 
-def board_env() -> None:
-    """Print shell exports with which Bull Board finds the queues of the running daemon."""
+def show_board_environment(*, as_json: bool) -> None:
+    """Print shell exports for the board.
+
+    Raises:
+        NeedsAttention: no daemon runs, so there are no queues.
+    """
+    from drivefeed.queue.embedded import embedded_url
+
     settings = settings_for_commands()
     if settings.redis_url is not None:
         url: str | None = settings.redis_url.get_secret_value()
@@ -67,5 +87,9 @@ def board_env() -> None:
             "'make demo' or 'drivefeed up'.",
             reason=Reason.MISCONFIGURED,
         )
-    typer.echo(f"export DRIVEFEED_REDIS_URL={shlex.quote(url)}")
-    typer.echo(f"export DRIVEFEED_QUEUE_PREFIX={shlex.quote(settings.queue_prefix)}")
+    exports = {"DRIVEFEED_REDIS_URL": url, "DRIVEFEED_QUEUE_PREFIX": settings.queue_prefix}
+    if as_json:
+        print_json(exports)
+        return
+    for name, value in exports.items():
+        typer.echo(f"export {name}={shlex.quote(value)}")

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
-from drivefeed.catalog.progress import Standing
-from drivefeed.cli.context import (
-    EXIT_NOT_CLEAN,
-    console,
-    daemon_client,
-    existing_parts,
-    print_json,
-    run,
-)
-from drivefeed.cli.look import certificate_lines, progress_dict, reason_lines
+from drivefeed.cli.context import EXIT_NOT_CLEAN, daemon_client, existing_parts, run
+from drivefeed.cli.output import print_json, say
+from drivefeed.cli.status import progress_dict, say_reasons, sum_of
+from drivefeed.cli.words import count_of
 from drivefeed.services.certificate import Certificate, certify
 
 if TYPE_CHECKING:
@@ -26,11 +20,8 @@ if TYPE_CHECKING:
     import httpx
 
 
-def verify(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
-    """Compare source, catalog, store and index; exit code 1 if they do not agree."""
+def show_certificate(*, as_json: bool) -> None:
+    """Compare all parts and show what was found; exit code 1 if they do not agree."""
     certificate = run(_verify())
     if as_json:
         print_json(
@@ -38,7 +29,10 @@ def verify(
             | {"connections": [progress_dict(one) for one in certificate.connections]}
         )
     else:
-        _show(certificate)
+        for one in certificate.connections:
+            say(f"[bold]{escape(one.connection.name)}[/]: {sum_of(one)}")
+        say_reasons(certificate.connections)
+        say_certificate(certificate)
     if not certificate.holds:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
@@ -57,13 +51,18 @@ async def _rounds(client: httpx.AsyncClient) -> AsyncIterator[tuple[str, int, bo
             yield import_id, round_, live, points
 
 
-def _show(certificate: Certificate) -> None:
-    for one in certificate.connections:
-        parts = " + ".join(
-            f"{one.counts[standing]} {standing.value.replace('_', ' ')}" for standing in Standing
-        )
-        console.print(f"[bold]{escape(one.connection.name)}[/]: {one.found} found = {parts}")
-        for line in reason_lines(one):
-            console.print(line)
-    for line in certificate_lines(certificate):
-        console.print(line)
+def say_certificate(certificate: Certificate) -> None:
+    """Say what was compared and what differs."""
+    say(
+        f"{count_of(certificate.live_documents, 'document')} live, "
+        f"{count_of(certificate.points, 'point')} in the index, "
+        f"{count_of(certificate.objects, 'object')} in the store."
+    )
+    for kind, drift in certificate.drift.items():
+        say(f"[red]✗ {drift.count} {kind.replace('_', ' ')}[/]")
+        for example in drift.examples:
+            say(escape(example), indent=4)
+        if drift.count > len(drift.examples):
+            say(f"[dim]and {drift.count - len(drift.examples)} more[/]", indent=4)
+    if certificate.holds:
+        say("[green]✓ Source, catalog, store and index agree; extra = 0.[/]")

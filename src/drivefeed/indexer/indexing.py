@@ -79,6 +79,9 @@ class Indexing:
             # Cancelled while a run worked on it that was killed before it could clean up.
             await self._forget(job.submission)
         if job is None or job.state is not IndexJobState.QUEUED:
+            if job is not None and job.state is IndexJobState.CANCELLED:
+                # A kill between the last upsert and its removal may have left points.
+                await self._forget(job.submission)
             return
         try:
             extraction = await self._extract(job.submission)

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document that answers a query, by its best chunk."""
+    """A document that answers a query, by its best chunk.
+
+    Attributes:
+        highlights: ranges (start, end) in ``snippet`` of the words that match the query.
+    """
 
     score: float
     path: str
     page: int
     snippet: str
+    highlights: tuple[tuple[int, int], ...]
     document_id: str
     import_id: str
     round: int
@@ -55,18 +60,20 @@ async def find(
 
     hits = await searcher.search(query, SearchFilter(org_id), limit, keep=keep, per_document=1)
     places = await places_of(catalog, org_id, {hit.point.document_id for hit in hits})
+    pieces = [snippet(hit.point.text, query) for hit in hits]
     return [
         Found(
             score=hit.score,
             path=place.path if place else hit.point.name,
             page=hit.point.page,
-            snippet=snippet(hit.point.text, query).text,
+            snippet=piece.text,
+            highlights=piece.highlights,
             document_id=hit.point.document_id,
             import_id=hit.point.import_id,
             round=hit.point.round,
             chunk=hit.point.chunk,
             web_url=place.web_url if place else None,
         )
-        for hit in hits
+        for hit, piece in zip(hits, pieces, strict=True)
         for place in [places.get(hit.point.document_id)]
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import imports as catalog_imports
@@ -83,11 +83,15 @@ class ImportStage(ABC):
         if self.waits_while_paused and file.paused:
             return Again(0, hold=Reason.PAUSED)
         try:
-            return await self.work(Task(claim, delivery, document, one, file))
+            outcome = await self.work(Task(claim, delivery, document, one, file))
         except Permanent as error:
-            return Advance(Event.REFUSED, reason=error.reason, detail=str(error))
+            outcome = Advance(Event.REFUSED, reason=error.reason, detail=str(error))
         except NeedsAttention as error:
             return Ask(error.reason, str(error))
+        if isinstance(outcome, Advance):
+            # What happened belongs to the round that was worked on, whatever the round is by now.
+            return replace(outcome, round=one.round)
+        return outcome
 
     @abstractmethod
     async def work(self, task: Task) -> Outcome | None:
@@ -96,9 +100,10 @@ class ImportStage(ABC):
     async def commit(self, claim: Claim, outcome: Outcome) -> None:
         """Write an outcome and release the claim."""
         match outcome:
+            case Advance(round=int() as round_):
+                await self.advance(claim, round_, outcome, release=True)
             case Advance():
-                _, one = await catalog_imports.fetch(self.catalog, claim.subject_id)
-                await self.advance(claim, one, outcome, release=True)
+                raise TypeError("An event without the round that it happened to.")
             case Again(hold=Reason.PAUSED):
                 await catalog_imports.park(self.catalog, claim, hold=Reason.PAUSED)
             case Again():
@@ -123,14 +128,14 @@ class ImportStage(ABC):
                 raise TypeError("An import rests by its state, not by an outcome.")
 
     async def advance(
-        self, claim: Claim, one: Import, outcome: Advance, *, release: bool = False
+        self, claim: Claim, round_: int, outcome: Advance, *, release: bool = False
     ) -> Import:
         """Commit one event; in the middle of a stage the claim is kept."""
         return await catalog_imports.advance(
             self.catalog,
             claim.subject_id,
             outcome.event,
-            round_=one.round,
+            round_=round_,
             facts=outcome.facts,
             reason=outcome.reason,
             detail=outcome.detail,

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Something happened to the import."""
+    """Something happened to the import.
+
+    Attributes:
+        round: the round of the import that it happened to; filled in where the stage ran.
+    """
 
     event: Event
     facts: Mapping[str, Any] = field(default_factory=dict)
     reason: Reason | None = None
     detail: str = ""
     same_as: str | None = None
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

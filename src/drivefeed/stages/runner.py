@@ -78,7 +78,7 @@ class Runner:
     def __init__(
         self, catalog: Catalog, breakers: Breakers, *, owner: str, pace_seconds: float = 0.0
     ) -> None:
-        self._pace_seconds = pace_seconds
+        self.pace_seconds = pace_seconds
         self._catalog = catalog
         self._breakers = breakers
         self._owner = owner
@@ -131,8 +131,8 @@ class Runner:
             if wait := self._breakers.wait_ms(part):
                 return Again(wait, hold=HOLDS[part], detail=self._breakers.words(part))
         try:
-            if self._pace_seconds and stage.stage in _PACED:
-                await self._catalog.clock.sleep(self._pace_seconds)
+            if self.pace_seconds and stage.stage in _PACED:
+                await self._catalog.clock.sleep(self.pace_seconds)
             outcome = await stage.run(claim, delivery)
         except asyncio.CancelledError:
             await asyncio.shield(self._hand_back(claim))

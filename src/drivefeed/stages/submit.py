@@ -33,10 +33,8 @@ class Submit(ImportStage):
         one = task.one
         was_submitted = one.state is State.SUBMITTED
         if one.state is State.STORED:
-            deadline_at = self.catalog.clock.now() + self._deadline_ms
-            one = await self.advance(
-                task.claim, one, Advance(Event.SUBMITTING, {"deadline_at": deadline_at})
-            )
+            facts = {"deadline_at": self._deadline()}
+            one = await self.advance(task.claim, one.round, Advance(Event.SUBMITTING, facts))
         if one.state is not State.SUBMITTED:
             return None
         job_id = await self._backend.find(task.idempotency_key) if was_submitted else None
@@ -50,7 +48,14 @@ class Submit(ImportStage):
             self.checkpoint("submit.before")
             job_id = await self._backend.submit(self._submission(task))
             self.checkpoint("submit.after")
-        return Advance(Event.ACCEPTED, {"backend_job": job_id}, detail=f"backend job {job_id}")
+        accepted: dict[str, str | int] = {
+            "backend_job": job_id,
+            "deadline_at": one.deadline_at or self._deadline(),
+        }
+        return Advance(Event.ACCEPTED, accepted, detail=f"backend job {job_id}")
+
+    def _deadline(self) -> int:
+        return self.catalog.clock.now() + self._deadline_ms
 
     def _submission(self, task: Task) -> Submission:
         one = task.one

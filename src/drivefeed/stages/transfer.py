@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
+from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
 from drivefeed.stages.imports import ImportStage, Task
-from drivefeed.stages.outcome import Advance, Outcome
+from drivefeed.stages.outcome import Advance, Again, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from drivefeed.ports import ObjectStore, Source
 
 _OCTETS = "application/octet-stream"
-_ALIVE = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
+_EDITED_AGAIN_MS = 5_000
 
 
 @dataclass(slots=True)
@@ -66,26 +67,16 @@ class Transfer(ImportStage):
         """Copy the file, or adopt the object that a crash left complete."""
         if task.one.state is not State.DISCOVERED:
             return None
-        sums = _Sums.empty()
-        if await self._store.stat(task.object_key) is not None:
-            await self._adopt(task, sums)
-        else:
-            try:
-                await self._copy(task, sums)
-            except NotFound as error:
-                raise Permanent(
-                    f"'{task.file.name}' was gone when it was to be copied.",
-                    reason=Reason.GONE_AT_SOURCE,
-                ) from error
-            except AlreadyExists:
-                sums = _Sums.empty()
-                await self._adopt(task, sums)
-        facts = {
-            "size": sums.size,
-            "sha256": sums.sha256.hexdigest(),
-            "integrity": _integrity(task, sums),
-        }
-        twin = await self._twin(task, facts["sha256"])
+        sums = await self._bytes(task)
+        integrity = _integrity(task, sums)
+        if integrity == "server_modified" and await self._was_edited(task):
+            await self._store.delete(task.object_key)
+            return Again(
+                _EDITED_AGAIN_MS, detail=f"'{task.file.name}' was edited while it was copied"
+            )
+        sha256 = sums.sha256.hexdigest()
+        facts = {"size": sums.size, "sha256": sha256, "integrity": integrity}
+        twin = await self._twin(task, sha256)
         if twin is not None:
             return Advance(
                 Event.SAME_BYTES,
@@ -95,6 +86,22 @@ class Transfer(ImportStage):
                 detail=f"the same bytes as version {twin}",
             )
         return Advance(Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}")
+
+    async def _bytes(self, task: Task) -> _Sums:
+        """Make sure that the object is there, and return its sums."""
+        if await self._store.stat(task.object_key) is not None:
+            return await self._adopt(task)
+        sums = _Sums.empty()
+        try:
+            await self._copy(task, sums)
+        except NotFound as error:
+            raise Permanent(
+                f"'{task.file.name}' was gone when it was to be copied.",
+                reason=Reason.GONE_AT_SOURCE,
+            ) from error
+        except AlreadyExists:
+            return await self._adopt(task)
+        return sums
 
     async def _copy(self, task: Task, sums: _Sums) -> None:
         file = task.file
@@ -110,31 +117,41 @@ class Transfer(ImportStage):
             )
         self.checkpoint("transfer.put.after")
 
-    async def _adopt(self, task: Task, sums: _Sums) -> None:
+    async def _adopt(self, task: Task) -> _Sums:
+        sums = _Sums.empty()
         async for _ in sums.watch(self._store.read(task.object_key)):
             pass
+        return sums
 
-    async def _twin(self, task: Task, sha256: object) -> str | None:
+    async def _was_edited(self, task: Task) -> bool:
+        """Whether the source no longer lists the version that was to be copied."""
+        file = task.file
+        if file.drive is None or file.item_id is None:
+            return False
+        try:
+            item = await self._source.item(file.drive, file.item_id)
+        except NotFound:
+            return True
+        return item.quick_xor is not None and item.quick_xor != task.one.quick_xor
+
+    async def _twin(self, task: Task, sha256: str) -> str | None:
         """Another version of the document with the same bytes that is still in use."""
-        for other in (
-            await catalog_imports.siblings(self.catalog, task.document.document_id)
-        ).values():
-            if (
-                other.import_id != task.one.import_id
-                and other.sha256 == sha256
-                and other.state in _ALIVE
-            ):
+        known = await catalog_imports.siblings(self.catalog, task.document.document_id)
+        for other in known.values():
+            is_other = other.import_id != task.one.import_id
+            if is_other and other.sha256 == sha256 and may_stand_for(other):
                 return other.import_id
         return None
 
 
 def _integrity(task: Task, sums: _Sums) -> str:
-    """Compare what arrived with what was listed.
+    """Compare what arrived with what was listed for this version.
 
     SharePoint rewrites some Office files after an upload, so bytes that differ from the listed
-    hash are accepted when they arrived whole, and marked (rclone#2036, abraunegg#205).
+    hash are accepted when they arrived whole and the listing stands, and marked (rclone#2036,
+    abraunegg#205).
     """
-    listed = task.file.quick_xor
+    listed = task.one.quick_xor
     if listed is None:
         return "no_listed_hash"
     return "verified" if sums.quick_xor.base64digest() == listed else "server_modified"

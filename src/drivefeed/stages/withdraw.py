@@ -36,7 +36,7 @@ class Withdraw(ImportStage):
             if task.is_wanted or one.as_live == task.document.live:
                 return None
             reason = task.document.unwanted_reason or Reason.SUPERSEDED
-            one = await self.advance(task.claim, one, Advance(Event.UNWANTED, reason=reason))
+            one = await self.advance(task.claim, one.round, Advance(Event.UNWANTED, reason=reason))
         if one.state is not State.WITHDRAWING:
             return None
         job_id = one.backend_job or await self._backend.find(task.idempotency_key)

@@ -20,6 +20,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
+from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from drivefeed.services.loop import LoopWatch
     from drivefeed.stages.breaker import Breakers
 
-DOOR_FILE = "daemon.json"
 _LONGEST_SOCKET_PATH = 100
 """A little under what Linux (108) and macOS (104) allow."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from drivefeed.catalog.engine import open_catalog, sqlite_url
 from support.clock import CountedIds, ManualClock, no_checkpoint
+from unit.catalog.rig import Rig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,3 +30,12 @@ async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
     )
     yield whole
     await whole.aclose()
+
+
+@pytest.fixture
+async def rig(catalog: Catalog) -> Rig:
+    """A drive with ``docs`` connected and nothing listed yet."""
+    made = await Rig.make(catalog)
+    await made.connect()
+    await made.scan()
+    return made

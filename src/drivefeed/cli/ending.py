@@ -1,0 +1,76 @@
+"""How a demo ended: the standing of its files, and the certificate if it ran to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+
+from drivefeed.cli.output import say
+from drivefeed.cli.status import progress_dict, say_reasons, sum_of
+from drivefeed.cli.verify import say_certificate
+from drivefeed.cli.words import count_of, duration_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from drivefeed.catalog.progress import Progress
+    from drivefeed.services.certificate import Certificate
+
+
+@dataclass(slots=True)
+class Ending:
+    """What became of a demo.
+
+    Attributes:
+        refused: paths of files whose download was refused because the demo asked for it.
+        retried: paths of those that were tried again after the failure was cleared.
+        first_seconds: from the start to the first searchable file.
+        interrupted: whether somebody ended it.
+    """
+
+    found: list[Progress] = field(default_factory=list)
+    certificate: Certificate | None = None
+    refused: list[str] = field(default_factory=list)
+    retried: list[str] = field(default_factory=list)
+    first_seconds: float | None = None
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every file came to an end and all parts agree."""
+        agrees = self.certificate is not None and self.certificate.holds
+        return agrees and all(one.at_rest and not one.waits_for_person for one in self.found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "connections": [progress_dict(one) for one in self.found],
+            "certificate": self.certificate.as_dict() if self.certificate else None,
+            "failure": {"refused": self.refused, "retried": self.retried},
+            "first_searchable_seconds": self.first_seconds,
+            "seconds": self.seconds,
+            "interrupted": self.interrupted,
+        }
+
+
+def say_ending(ending: Ending, served: Path, data: Path) -> None:
+    """Say what was reached, what was compared, and how to go on."""
+    for one in ending.found:
+        say(sum_of(one))
+    say_reasons(ending.found)
+    if ending.refused:
+        again = f"{count_of(len(ending.retried), 'file')} tried again after it was cleared"
+        say(f"Simulated failure: {count_of(len(ending.refused), 'download')} refused, {again}.")
+    if ending.certificate is not None:
+        say_certificate(ending.certificate)
+    took = f"All after {duration_of(ending.seconds)}"
+    if ending.first_seconds is not None:
+        took = f"First searchable document after {duration_of(ending.first_seconds)}, all after "
+        took += duration_of(ending.seconds)
+    if ending.certificate is not None:
+        say(f"[dim]{took}.[/]")
+    say(f"[dim]Folder: {escape(str(served))}[/]")
+    say(f"[dim]Logs:   {escape(str(data / 'drivefeed.log'))}[/]")

@@ -1,0 +1,85 @@
+"""``imports``: every file, where it stands and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.markup import escape
+
+from drivefeed.catalog.listing import list_files
+from drivefeed.catalog.progress import Standing
+from drivefeed.cli.context import existing_catalog, run
+from drivefeed.cli.output import columns, new_table, on_terminal, print_json, say
+from drivefeed.cli.status import COLOURS, word_of
+from drivefeed.cli.words import count_of, folded, size_of
+from drivefeed.domain.lifecycle import State
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from drivefeed.catalog.listing import ListedFile
+
+_NUMBERS = ("pages", "chunks", "size")
+_OTHER_COLUMNS = 48
+"""Characters of a line that are not the path: the standing, three numbers, and what is between."""
+_LEAST_PATH = 24
+
+
+def show_imports(state: str | None, reason: str | None, limit: int, *, as_json: bool) -> None:
+    """List files with where they stand and why."""
+    where = _where(state, reason)
+    found = run(_imports(limit=limit, **where))
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return
+    if not found:
+        say("No file matches." if where else "No file was found yet.")
+        return
+    say(_drawn(found))
+    if on_terminal():
+        cut = " (there may be more: --limit)" if len(found) == limit else ""
+        say(f"[dim]{count_of(len(found), 'file')}{cut}[/]")
+
+
+def _where(state: str | None, reason: str | None) -> dict[str, str]:
+    where: dict[str, str] = {}
+    if state is not None:
+        wanted = state.casefold().replace(" ", "_").replace("-", "_")
+        if wanted not in {*Standing, *State}:
+            known = ", ".join(dict.fromkeys([*Standing, *State]))
+            raise typer.BadParameter(f"There is no '{state}'; choose from {known}.")
+        where["standing" if wanted in set(Standing) else "state"] = wanted
+    if reason is not None:
+        if reason not in {*Reason, *State}:
+            raise typer.BadParameter(f"There is no reason '{reason}'; docs/reasons.md lists them.")
+        where["reason"] = reason
+    return where
+
+
+async def _imports(**where: Any) -> list[ListedFile]:
+    async with existing_catalog() as catalog:
+        return await list_files(catalog, **where)
+
+
+def _drawn(found: list[ListedFile]) -> Table:
+    """Draw the table; a narrow terminal gives the path the room it needs."""
+    names = ("file", "stands", *_NUMBERS)
+    table = new_table(*names, right=frozenset(_NUMBERS))
+    width = max(_LEAST_PATH, columns() - _OTHER_COLUMNS) if on_terminal() else None
+    for one in found:
+        standing = Standing(one.standing)
+        stands = f"[{COLOURS[standing]}]{word_of(standing)}[/]"
+        if standing is not Standing.SEARCHABLE:
+            between = "\n" if on_terminal() else " "
+            stands += f"{between}[dim]{one.why}[/]"
+        table.add_row(
+            escape(folded(one.path, width) if width else one.path),
+            stands,
+            str(one.pages) if one.pages is not None else "",
+            str(one.chunks) if one.chunks is not None else "",
+            size_of(one.size) if one.size is not None else "",
+        )
+    return table

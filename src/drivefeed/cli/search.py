@@ -1,0 +1,69 @@
+"""``search``: the best documents for some words, with the piece that shows why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.text import Text
+
+from drivefeed.cli.context import (
+    EXIT_NOT_CLEAN,
+    answer_of,
+    daemon_client,
+    existing_parts,
+    existing_settings,
+    run,
+)
+from drivefeed.cli.output import on_terminal, print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def show_hits(query: str, limit: int, org: str | None, *, as_json: bool) -> None:
+    """Show what is found; exit code 1 if nothing is."""
+    found = run(_search(query, limit, org))
+    if as_json:
+        print_json(found)
+    elif not found:
+        say("Nothing found.")
+    for number, hit in enumerate([] if as_json else found, start=1):
+        if number > 1:
+            say()
+        _show(number, hit)
+    if not found:
+        raise typer.Exit(EXIT_NOT_CLEAN)
+
+
+async def _search(query: str, limit: int, org: str | None) -> list[dict[str, Any]]:
+    async with daemon_client(existing_settings()) as client:
+        if client is not None:
+            wanted: dict[str, Any] = {"q": query, "limit": limit}
+            response = await client.get("/v1/search", params=wanted | ({"org": org} if org else {}))
+            answer: list[dict[str, Any]] = answer_of(response)
+            return answer
+    from drivefeed.services.find import find
+
+    async with existing_parts() as parts:
+        hits = await find(parts.catalog, parts.searcher, query, org_name=org, limit=limit)
+        return [hit.as_dict() for hit in hits]
+
+
+def _show(number: int, hit: dict[str, Any]) -> None:
+    place = Text(f"{number}. ", style="bold")
+    place.append(hit["path"], style="bold")
+    place.append(f"  page {hit['page']} · score {hit['score']:.2f}", style="dim")
+    say(place)
+    say(marked(hit["snippet"], hit["highlights"]), indent=3)
+    if hit["web_url"]:
+        style = f"dim link {hit['web_url']}" if on_terminal() else ""
+        say(Text(hit["web_url"], style=style, overflow="fold"), indent=3)
+
+
+def marked(words: str, ranges: Sequence[Sequence[int]]) -> Text:
+    """Return a piece of text with the ranges that match a query made to stand out."""
+    text = Text(words)
+    for start, end in ranges:
+        text.stylize("bold green", start, end)
+    return text

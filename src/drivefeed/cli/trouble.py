@@ -1,0 +1,48 @@
+"""What stands in the way, as one sentence: errors that are no defects of ours."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from drivefeed.domain.errors import DrivefeedError
+
+_CATALOG = {
+    "locked": "The catalog is busy: another process has been writing to it for a while. Try again.",
+    "unable to open": "The catalog cannot be opened. Check that the data folder belongs to you, "
+    "or name another one with --data.",
+    "readonly": "The catalog cannot be written. Check that the data folder belongs to you.",
+    "not a database": "The catalog is damaged: its file is not a database. Restore it from a "
+    "backup, or move the data folder away and start anew.",
+    "malformed": "The catalog is damaged. Restore it from a backup, or move the data folder away "
+    "and start anew.",
+    "full": "The disk is full. Free some space; the work goes on by itself.",
+    "disk i/o": "The catalog cannot be read or written: the disk reports an error.",
+}
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """Return an error in words, or None where it is a defect whose traceback somebody needs."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [sentence_of(one) for one in error.exceptions]
+        return found[0] if found and None not in found else None
+    if isinstance(error, DrivefeedError):
+        return str(error)
+    if _is(error, "sqlalchemy.exc", "DBAPIError"):
+        said = str(getattr(error, "orig", error))
+        known = [words for key, words in _CATALOG.items() if key in said.casefold()]
+        return known[0] if known else f"The catalog does not work: {said}."
+    if _is(error, "httpx", "HTTPError"):
+        return (
+            f"The daemon did not answer ({type(error).__name__}: {error}). Try again, and look "
+            "with 'drivefeed doctor' if it stays."
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"'{error.filename}' cannot be used: {error.strerror}."
+    return None
+
+
+def _is(error: BaseException, module: str, name: str) -> bool:
+    """Tell an error of a library that need not be loaded; one that is not raised none."""
+    kind: Any = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(error, kind)

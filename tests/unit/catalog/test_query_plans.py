@@ -1,0 +1,105 @@
+"""Questions that are asked all the time read an index, not the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import event, text
+
+from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
+from drivefeed.catalog.sources import wake_due_drives
+from unit.catalog.rig import ROOT, Rig, file, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+
+async def _plans(rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]) -> list[str]:
+    """Run a question and return the plan lines of each statement it made."""
+    said: list[tuple[str, Any]] = []
+
+    def listen(*args: Any) -> None:
+        said.append((args[2], args[3]))
+
+    async with rig.catalog.write() as connection:
+        sync = connection.sync_connection
+        assert sync is not None
+        event.listen(sync, "before_cursor_execute", listen)
+        await ask(connection)
+        event.remove(sync, "before_cursor_execute", listen)
+        plans = []
+        for statement, parameters in said:
+            if isinstance(parameters, list):
+                continue
+            rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            plans += [str(row[3]) for row in rows]
+    return plans
+
+
+async def _due(connection: AsyncConnection) -> None:
+    await deliveries.due(connection, "transfer", now=10**14, horizon_ms=60_000, limit=5)
+
+
+async def _stages(connection: AsyncConnection) -> None:
+    await deliveries.stages_due(connection, now=10**14, horizon_ms=60_000)
+
+
+async def _overdue(connection: AsyncConnection) -> None:
+    await deliveries.overdue(connection, now=10**14, limit=5)
+
+
+async def _dead(connection: AsyncConnection) -> None:
+    await reminders.free_rows_of_dead_owners(connection, now=10**14, dead_before=10**14)
+
+
+async def _emptied(connection: AsyncConnection) -> None:
+    await deliveries.unsend_all(connection)
+
+
+@pytest.mark.parametrize("ask", [_due, _stages, _overdue, _dead, _emptied])
+async def test_the_outbox_reads_indexes(
+    rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]
+) -> None:
+    await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
+    plans = await _plans(rig, ask)
+    assert any("reminders" in line for line in plans)
+    assert [line for line in plans if line.startswith("SCAN reminders")] == []
+
+
+async def test_the_waiting_are_found_by_org_lane_and_time(rig: Rig) -> None:
+    await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
+    plans = await _plans(rig, _due)
+    exact = "ix_reminders_unsent (stage=? AND org_id=? AND lane=? AND due_at<?)"
+    assert sum(exact in line for line in plans) >= 3
+
+
+async def test_dirty_items_and_removals_have_small_indexes(rig: Rig) -> None:
+    async def dirty(connection: AsyncConnection) -> None:
+        await tree.dirty_items(connection, rig.drive_id, limit=5)
+
+    async def count(connection: AsyncConnection) -> None:
+        await leaving.count_leaving(connection, rig.connections["docs"])
+
+    assert any("ix_items_dirty" in line for line in await _plans(rig, dirty))
+    assert any("ix_coverage_leaving" in line for line in await _plans(rig, count))
+
+
+async def test_waking_drives_asks_for_their_rows_only(rig: Rig) -> None:
+    async with rig.catalog.read() as connection:
+        await connection.execute(text("SELECT 1"))
+    said: list[str] = []
+
+    def listen(*args: Any) -> None:
+        said.append(args[2])
+
+    engine = rig.catalog._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", listen)
+    await wake_due_drives(rig.catalog)
+    await heartbeats.reap(rig.catalog)
+    event.remove(engine, "before_cursor_execute", listen)
+    (question,) = [one for one in said if "FROM drives" in one]
+    assert "EXISTS" in question
+    assert "NOT IN (SELECT reminders" not in question
