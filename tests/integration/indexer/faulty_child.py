@@ -63,6 +63,18 @@ def print_noise() -> None:
     print("noise on standard output", flush=True)  # noqa: T201 - the point of the test
 
 
+def compute_longer(more_time: Callable[[], None]) -> None:
+    more_time()
+    while time.process_time() < 4:  # the limit that this is tried with is one second
+        pass
+
+
+def ask_forever(more_time: Callable[[], None]) -> NoReturn:
+    while True:
+        more_time()
+        time.sleep(0.05)
+
+
 def be_killed_once(marker: Path) -> None:
     if not marker.exists():
         # Nothing may be written by a child beyond its limit, but an empty file is none.
@@ -84,6 +96,8 @@ def read(
     elif fault == "sleep_and_say_so":
         path.with_suffix(".sleeping").touch()
         sleep()
+    elif fault in ("compute_longer", "ask_forever"):
+        globals()[fault](more_time)
     elif fault in globals():
         globals()[fault]()
     return read_file(path, name=name, media_type=media_type, limits=limits, more_time=more_time)
