@@ -60,7 +60,7 @@ def _show(one: Finding) -> None:
         return
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
-    grid.add_column()
+    grid.add_column(overflow="fold")
     grid.add_row(line, escape(one.words))
     if one.remedy:
         grid.add_row("", f"[dim]→ {escape(one.remedy)}[/]")

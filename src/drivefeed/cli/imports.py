@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _NUMBERS = ("pages", "chunks", "size")
 _OTHER_COLUMNS = 48
 """Characters of a line that are not the path: the standing, three numbers, and what is between."""
+_STANDING_COLUMNS = 22
 _LEAST_PATH = 24
+_ROOMY = 72
+"""A narrower terminal is shown no numbers."""
 
 
 def show_imports(state: str | None, reason: str | None, limit: int, *, as_json: bool) -> None:
@@ -66,20 +69,21 @@ async def _imports(**where: Any) -> list[ListedFile]:
 
 def _drawn(found: list[ListedFile]) -> Table:
     """Draw the table; a narrow terminal gives the path the room it needs."""
-    names = ("file", "stands", *_NUMBERS)
-    table = new_table(*names, right=frozenset(_NUMBERS))
-    width = max(_LEAST_PATH, columns() - _OTHER_COLUMNS) if on_terminal() else None
+    numbers = _NUMBERS if columns() >= _ROOMY else ()
+    table = new_table("file", "stands", *numbers, right=frozenset(numbers))
+    others = _OTHER_COLUMNS if numbers else _STANDING_COLUMNS
+    width = max(_LEAST_PATH, columns() - others) if on_terminal() else None
     for one in found:
         standing = Standing(one.standing)
         stands = f"[{COLOURS[standing]}]{word_of(standing)}[/]"
         if standing is not Standing.SEARCHABLE:
             between = "\n" if on_terminal() else " "
             stands += f"{between}[dim]{one.why}[/]"
-        table.add_row(
-            escape(folded(one.path, width) if width else one.path),
-            stands,
+        values = (
             str(one.pages) if one.pages is not None else "",
             str(one.chunks) if one.chunks is not None else "",
             size_of(one.size) if one.size is not None else "",
         )
+        path = escape(folded(one.path, width) if width else one.path)
+        table.add_row(path, stands, *values[: len(numbers)])
     return table

@@ -8,7 +8,7 @@ from typing import Final
 
 from drivefeed.domain.reasons import Reason, explain
 
-_PIECE: Final = re.compile(r"[^/ _.-]*[/ _.-]?")
+_PIECE: Final = re.compile(r"[^/ _-]*[/ _-]?")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _KIB = 1024.0
 
