@@ -100,7 +100,7 @@ class ExtractionSettings(_Section):
     """What reading the text of one file may use."""
 
     processes: Annotated[int, Field(ge=1, le=16)] = Field(
-        default=1, description="How many files are read at a time."
+        default=2, description="How many files are read at a time."
     )
     memory_mb: Annotated[int, Field(ge=128)] = Field(
         default=1024, description="Memory of one reading process."

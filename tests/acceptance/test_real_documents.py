@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -93,22 +94,27 @@ def test_nothing_is_logged_that_is_not_expected(outing: Outing, figure: Figure) 
 
 
 def test_the_file_that_hangs_other_readers_delays_nobody(outing: Outing, figure: Figure) -> None:
-    reading = {
-        entry["import_id"]: entry["ms"] / 1000
-        for entry in read_log(outing.data / "drivefeed.log")
-        if entry["event"] == "stage_done" and entry["stage"] == "index"
-    }
     (row,) = rows_in(
         outing.data,
-        "SELECT imports.id FROM imports JOIN documents ON documents.id = document_id"
+        "SELECT imports.id, chunks FROM imports JOIN documents ON documents.id = document_id"
         " WHERE name = ?",
         SLOW_READER,
     )
-    own = reading.pop(row["id"])
-    figure(f"real documents: reading and embedding {SLOW_READER} took", f"{own:.0f} s")
-    # It has more text than most; the limit of its reader's time is 120 s.
-    assert own < sum(reading.values())
-    assert own < outing.run.seconds / 2
+    ended = {
+        entry["import_id"]: (datetime.fromisoformat(entry["timestamp"]), entry["ms"] / 1000)
+        for entry in read_log(outing.data / "drivefeed.log")
+        if entry["event"] == "stage_done" and entry["stage"] == "index"
+    }
+    end, seconds = ended.pop(row["id"])
+    start = end - timedelta(seconds=seconds)
+    meanwhile = [at for at, _ in ended.values() if start < at < end]
+    waiting = [at for at, _ in ended.values() if at > start]
+    figure(
+        f"real documents: {SLOW_READER}, {row['chunks']} chunks, took {seconds:.0f} s; meanwhile",
+        f"{len(meanwhile)} of {len(waiting)} other files ended",
+    )
+    # It takes longer than all others together, so most of them pass by it.
+    assert len(meanwhile) > len(waiting) / 2
 
 
 def test_store_and_ledger_hold_each_searchable_file_once(outing: Outing) -> None:
@@ -123,8 +129,13 @@ def test_store_and_ledger_hold_each_searchable_file_once(outing: Outing) -> None
     assert sorted(row["import_id"] for row in charged) == sorted(
         row["live_import_id"] for row in live
     )
-    stored = [sha256(path) for path in objects_in(outing.data).values()]
-    assert sorted(stored) == sorted(row["sha256"] for row in live)
+    # The bytes of a file that could not be read are kept, for a retry.
+    stored = {key.split("/")[2]: sha256(path) for key, path in objects_in(outing.data).items()}
+    rejected = rows_in(outing.data, "SELECT id, sha256 FROM imports WHERE state = 'rejected'")
+    wanted = {row["live_import_id"]: row["sha256"] for row in live}
+    assert stored == wanted | {
+        row["id"]: row["sha256"] for row in rejected if row["sha256"] is not None
+    }
 
 
 def test_no_process_outlives_the_command(outing: Outing) -> None:

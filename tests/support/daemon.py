@@ -263,7 +263,12 @@ class Daemon:
             The seconds it took.
         """
         started = time.monotonic()
-        until(lambda: self._rests(files), seconds=seconds, what=lambda: self._standing(files))
+        until(
+            lambda: self._rests(files),
+            seconds=seconds,
+            what=lambda: self._standing(files),
+            pause=0.3,
+        )
         return time.monotonic() - started
 
     def _rests(self, files: int) -> bool:

@@ -36,12 +36,17 @@ def everywhere(
             "--data",
             envvar=DATA_VARIABLE,
             show_envvar=True,
+            readable=False,  # what cannot be read is told in a sentence
             help="The data folder; without one, that of the last demo that ran here.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="A TOML file with settings; or name it in DRIVEFEED_CONFIG."),
+        typer.Option(
+            "--config",
+            readable=False,
+            help="A TOML file with settings; or name it in DRIVEFEED_CONFIG.",
+        ),
     ] = None,
 ) -> None:
     """Options of all commands; they come before the command's name."""

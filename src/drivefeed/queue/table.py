@@ -121,7 +121,8 @@ _SPECS = (
     QueueSpec(
         Stage.INDEX,
         "Extracts, chunks and embeds one file in the embedded ingestion backend.",
-        concurrency=1,
+        # While one file takes minutes, the others pass by it.
+        concurrency=2,
         attempts=3,
         backoff_seconds=5,
         backoff_max=120,

@@ -171,5 +171,6 @@ class Relay:
         async with self._catalog.write("emptied") as connection:
             count = await deliveries.unsend_all(connection)
         await self._queue.set_generation(self._catalog.ids.new())
-        _log.warning("queue_was_empty", due=count)
+        if count:
+            _log.warning("queue_was_empty", due=count)
         return True

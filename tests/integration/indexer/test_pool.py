@@ -16,7 +16,7 @@ from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import ExtractionPool, extract
 from drivefeed.indexer.model import Limits, Rejected
-from support.processes import new_children, servers_of_the_session  # noqa: F401 - a fixture
+from support.children import new_children, servers_of_the_session  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

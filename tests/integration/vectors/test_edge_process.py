@@ -14,7 +14,7 @@ import pytest
 from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import Point, SearchFilter
-from support.processes import new_children, servers_of_the_session  # noqa: F401 - a fixture
+from support.children import new_children, servers_of_the_session  # noqa: F401 - a fixture
 
 WRITER = Path(__file__).with_name("writer.py")
 SOURCES = Path(__file__).parents[3] / "src"

@@ -1,0 +1,104 @@
+"""A daemon on a small disk that fills up and gets room again; run by test_full_disk.py.
+
+It mounts a small disk for itself alone, so it runs in mount name space of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from support.daemon import Daemon
+from support.evidence import files_below, sha256
+from support.processes import until
+from support.sim import Sim
+
+DISK_MIB = 96
+FILES = 12
+SECONDS_WITHOUT_ROOM = 25.0
+
+
+def main(home: Path) -> None:
+    served, disk = home / "OneDrive", home / "disk"
+    served.mkdir()
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(disk)]
+    subprocess.run(mount, check=True)
+    write(served, 0)
+    sim = Sim(served, home / "graphsim")
+    sim.start()
+    daemon = Daemon(disk, sim, grace=1.0)
+    try:
+        run(daemon, served, disk / "filler")
+    finally:
+        daemon.end()
+        sim.stop()
+
+
+def write(served: Path, batch: int) -> None:
+    for number in range(FILES):
+        words = f"Batch {batch}, file {number}: the well is {number * 13 + batch} metres deep. "
+        # Not compressible for a disk, but few words for the model.
+        ballast = f"<!-- {os.urandom(60_000).hex()} -->"
+        (served / f"batch {batch} file {number}.html").write_text(f"<p>{words}</p>{ballast}")
+
+
+def run(daemon: Daemon, served: Path, filler: Path) -> None:
+    daemon.start()
+    daemon.wait_for_rest(files=FILES)
+    held = dict(daemon.objects())
+    fill(filler)
+    write(served, 1)
+    try:
+        told = until(
+            lambda: is_told(daemon, filler), seconds=60, what=lambda: f"a word of the disk; {daemon.last_words()}"
+        )
+        print(told)
+        # It goes on like this for a while: nothing is given up, and nothing is half-written.
+        deadline = time.monotonic() + SECONDS_WITHOUT_ROOM
+        while time.monotonic() < deadline:
+            assert daemon.process is not None
+            assert daemon.process.poll() is None, daemon.last_words()
+            fill(filler)
+            time.sleep(1)
+        assert daemon.search("the well is 13 metres deep")
+        assert all(path.is_file() for path in held.values())
+    finally:
+        filler.unlink()
+    daemon.wait_for_rest(files=2 * FILES, seconds=150)
+    on_disk = {sha256(path) for path in files_below(served).values()}
+    assert {sha256(path) for path in daemon.objects().values()} == on_disk
+    live = daemon.rows("SELECT count(*) AS files FROM documents WHERE live_import_id NOT NULL")
+    assert live == [{"files": 2 * FILES}], daemon.json("imports")
+    assert len(daemon.ledger()) == len(daemon.points()) == 2 * FILES
+    assert not list((daemon.data / "objects" / ".partial").iterdir())
+    assert daemon.json("verify")["holds"]
+    daemon.stop()
+
+
+def fill(filler: Path) -> None:
+    """Take all the room that is left."""
+    with filler.open("ab", buffering=0) as file:
+        for size in (1 << 20, 4096):
+            while True:
+                try:
+                    file.write(bytes(size))
+                except OSError:
+                    break
+
+
+def is_told(daemon: Daemon, filler: Path) -> str:
+    fill(filler)
+    for one in daemon.log():
+        words = " ".join(str(one.get(key, "")) for key in ("error", "words", "detail"))
+        if "is full" in words:
+            return words
+    return ""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    print("done")
