@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
@@ -63,13 +64,33 @@ def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = N
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(file=stream or sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(
+            file=cast("TextIO", _Forgiving(stream or sys.stderr))
+        ),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, stream=stream or sys.stderr)
     # It warns of a tick that is left out because the last one still runs, which is what we ask of
     # it: on a busy machine that would be a line a second.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+class _Forgiving:
+    """A stream that loses lines while the disk is full, where work must not stop for a log."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, or lose the line."""
+        with suppress(OSError):
+            return self._stream.write(text)
+        return 0
+
+    def flush(self) -> None:
+        """Flush as far as there is room."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def _leave_out_none(

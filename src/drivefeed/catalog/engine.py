@@ -13,7 +13,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, inspect, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from drivefeed.domain.errors import Part, PartDown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from drivefeed.ports import Checkpoint, Clock, Ids
 
 _BUSY_TIMEOUT_MS = 20_000
+_FULL = "disk is full"
 _QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease"})
 
 
@@ -55,13 +59,25 @@ class Catalog:
 
         Args:
             name: names the checkpoints around the commit.
+
+        Raises:
+            PartDown: the disk is full; nothing of the transaction was written.
         """
-        async with self._turn, self._engine.connect() as connection:
-            await connection.execution_options(drivefeed_writes=True)
-            async with connection.begin():
-                yield connection
-                self.checkpoint(f"{name}.commit.before")
-            self.checkpoint(f"{name}.commit.after")
+        try:
+            async with self._turn, self._engine.connect() as connection:
+                await connection.execution_options(drivefeed_writes=True)
+                async with connection.begin():
+                    yield connection
+                    self.checkpoint(f"{name}.commit.before")
+                self.checkpoint(f"{name}.commit.after")
+        except DBAPIError as error:
+            if _FULL not in str(error.orig):
+                raise
+            raise PartDown(
+                "The disk of the catalog is full, so nothing can be recorded and work waits. Make "
+                "room; it goes on by itself.",
+                part=Part.CATALOG,
+            ) from error
         if name not in _QUIET:
             self.changed.set()
 

@@ -31,6 +31,7 @@ class Part(StrEnum):
     BACKEND = "backend"
     INDEX = "index"
     QUEUE = "queue"
+    CATALOG = "catalog"
 
 
 class DrivefeedError(Exception):

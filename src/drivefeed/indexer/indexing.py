@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drivefeed.domain.errors import NotFound, Permanent, Transient
+from drivefeed.domain.errors import NotFound, Part, PartDown, Permanent, Transient
 from drivefeed.domain.identity import point_id
 from drivefeed.indexer.chunk import chunk_pages
 from drivefeed.ports import IndexJobState, Point
@@ -119,9 +119,7 @@ class Indexing:
         await progress(percent)
 
     async def _extract(self, sent: Submission) -> Extraction:
-        folder = Path(
-            await asyncio.to_thread(tempfile.mkdtemp, prefix="index-", dir=self._work_folder)
-        )
+        folder = await asyncio.to_thread(self._new_folder)
         try:
             path = folder / "content"
             try:
@@ -135,6 +133,15 @@ class Indexing:
             )
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    def _new_folder(self) -> Path:
+        try:
+            return Path(tempfile.mkdtemp(prefix="index-", dir=self._work_folder))
+        except OSError as error:
+            raise PartDown(
+                f"No folder can be made in {self._work_folder} to read files in: {error.strerror}.",
+                part=Part.INDEX,
+            ) from error
 
     def _chunk(self, extraction: Extraction) -> tuple[Chunk, ...]:
         return chunk_pages(

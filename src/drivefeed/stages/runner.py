@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drivefeed.catalog import reminders
-from drivefeed.domain.errors import PartDown, Throttled
+from drivefeed.domain.errors import Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
 from drivefeed.stages.breaker import HOLDS, Breakers
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
-    from drivefeed.domain.errors import Part
     from drivefeed.ports import Delivery
 
 BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
+CATALOG_AGAIN_MS = 5_000
 
 _PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
@@ -140,9 +140,7 @@ class Runner:
         except Throttled as error:
             return Again(int(error.seconds * 1000), hold=Reason.THROTTLED, detail=str(error))
         except PartDown as error:
-            wait = self._breakers.trip(error.part, str(error))
-            words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
-            return Again(wait, hold=HOLDS[error.part], detail=str(error))
+            return self._part_down(error, words)
         except Exception as error:
             await self._failed(stage, claim, delivery, error)
             words.warning("attempt_failed", error=str(error), error_type=type(error).__name__)
@@ -150,6 +148,15 @@ class Runner:
         for part in stage.parts:
             self._breakers.close(part)
         return outcome
+
+    def _part_down(self, error: PartDown, words: Any) -> Again:
+        if error.part is Part.CATALOG:
+            # No breaker: whoever writes next finds out whether there is room again.
+            words.warning("part_down", part=error.part, error=str(error))
+            return Again(CATALOG_AGAIN_MS)
+        wait = self._breakers.trip(error.part, str(error))
+        words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
+        return Again(wait, hold=HOLDS[error.part], detail=str(error))
 
     async def _failed(
         self, stage: StageRun, claim: Claim, delivery: Delivery, error: Exception

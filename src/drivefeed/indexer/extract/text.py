@@ -24,6 +24,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE: Final = 256 * 1024
+_MOST_BYTES_PER_BYTE: Final = 4  # ASCII in UTF-32, against the same in UTF-8
 # Control characters that no text has: all but tab, line feed, form feed, carriage return, escape.
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _MOST_BINARY_BYTES: Final = 0.02
@@ -54,8 +55,14 @@ def read_text(path: Path, *, media_type: str, limits: Limits) -> Draft:
     """Read a text file, cut into pages of about `CHARACTERS_PER_PAGE` characters.
 
     Raises:
-        Rejected: `unsupported_type` when the bytes are no text.
+        Rejected: `unsupported_type` when the bytes are no text, `too_large` when they are so many
+            that their text must be more than allowed, whatever the encoding.
     """
+    if path.stat().st_size > _MOST_BYTES_PER_BYTE * limits.text_bytes:
+        raise Rejected(
+            Reason.TOO_LARGE,
+            f"The document holds more than {limits.text_bytes / 1e6:,.0f} MB of text.",
+        )
     raw = path.read_bytes()
     if not looks_like_text(raw[:_SAMPLE]):
         raise Rejected(
