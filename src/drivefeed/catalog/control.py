@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select, update
 
-from drivefeed.catalog.imports import clear
 from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports
+from drivefeed.catalog.waiting import clear
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:

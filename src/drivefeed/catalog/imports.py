@@ -16,11 +16,10 @@ from drivefeed.catalog.documents import (
     settle_into,
     wanting,
 )
-from drivefeed.catalog.tables import connections, coverage, imports, ledger, orgs
+from drivefeed.catalog.tables import imports, ledger, orgs
 from drivefeed.domain.converge import apply, is_in_use
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
-from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.model import Document, Import
+    from drivefeed.domain.reasons import Reason
 
 _FACTS = frozenset(
     {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
@@ -43,7 +43,7 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import]:
         NotFound: there is no such import.
     """
     async with catalog.read() as connection:
-        document, known = await _whole(connection, import_id)
+        document, known = await whole(connection, import_id)
     return document, known[import_id]
 
 
@@ -54,7 +54,12 @@ async def siblings(catalog: Catalog, document_id: str) -> dict[str, Import]:
     return found[document_id][1] if document_id in found else {}
 
 
-async def _whole(connection: AsyncConnection, import_id: str) -> tuple[Document, dict[str, Import]]:
+async def whole(connection: AsyncConnection, import_id: str) -> tuple[Document, dict[str, Import]]:
+    """Return, within a transaction, the document of an import with all its imports.
+
+    Raises:
+        NotFound: there is no such import.
+    """
     document_id = (
         await connection.execute(select(imports.c.document_id).where(imports.c.id == import_id))
     ).scalar_one_or_none()
@@ -89,7 +94,7 @@ async def advance(
     """
     now = catalog.clock.now()
     async with catalog.write(f"advance.{event}") as connection:
-        before, known = await _whole(connection, import_id)
+        before, known = await whole(connection, import_id)
         old = known[import_id]
         # A withdrawal that was begun before the file came back has nothing to withdraw any more.
         is_void = event is Event.UNWANTED and is_in_use(before, old)
@@ -162,151 +167,3 @@ async def _charge(connection: AsyncConnection, one: Import, *, now: int) -> None
     await connection.execute(
         update(imports).where(imports.c.id == one.import_id).values(settled_at=now)
     )
-
-
-async def again(
-    catalog: Catalog,
-    claim: Claim,
-    *,
-    due_at: int,
-    hold: Reason | None = None,
-    detail: str = "",
-    polled: bool = False,
-) -> None:
-    """Do the same stage again later: no attempt used, no slot held."""
-    async with catalog.write("again") as connection:
-        # Where the row was written again meanwhile, something else is due already.
-        if await reminders.number_of(connection, claim.subject_id) == claim.number:
-            await reminders.postpone(connection, claim.subject_id, due_at=due_at)
-            values: dict[str, Any] = {"hold": hold}
-            if hold is not None:
-                values["detail"] = detail
-            if polled:
-                values["poll_count"] = imports.c.poll_count + 1
-            await connection.execute(
-                update(imports)
-                .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
-                .values(values)
-            )
-        await reminders.release(connection, claim)
-
-
-def _changes_hold(hold: Reason | None, *, polled: bool) -> Any:
-    if polled:
-        return True
-    return imports.c.hold.is_distinct_from(hold)
-
-
-async def ask_a_person(
-    catalog: Catalog, claim: Claim, *, reason: Reason, detail: str, keep_due: int | None = None
-) -> None:
-    """Put an import under Attention; nothing is due for it until somebody clears it.
-
-    The number stays, so that a retry of the same delivery on the board runs it again.
-
-    Args:
-        keep_due: when the stage is due all the same (a late backend is still asked).
-    """
-    now = catalog.clock.now()
-    async with catalog.write("attention") as connection:
-        _, known = await _whole(connection, claim.subject_id)
-        one = known[claim.subject_id]
-        if await reminders.number_of(connection, claim.subject_id) == claim.number:
-            asked = replace(one, attention=reason, hold=None, revision=one.revision + 1)
-            await save_import(connection, asked)
-            await set_detail(connection, one.import_id, detail)
-            if keep_due is not None:
-                await reminders.postpone(connection, claim.subject_id, due_at=keep_due)
-            else:
-                await reminders.rest(connection, claim.subject_id)
-            one = asked
-        # Otherwise another step is due by now, and nobody needs to look; the story is kept.
-        await record_event(connection, one, "attention", now=now, reason=reason, detail=detail)
-        await reminders.release(connection, claim)
-
-
-async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Import:
-    """Clear Attention and hold, take a rejected import back, and make its next stage due now.
-
-    A rejected import is withdrawn first, so that nothing of the rejected round is left behind;
-    convergence then admits it again. A submitted one is submitted again under its key.
-    """
-    now = catalog.clock.now()
-    async with catalog.write("clear") as connection:
-        before, known = await _whole(connection, import_id)
-        old = known[import_id]
-        new = replace(old, attention=None, hold=None, revision=old.revision + 1)
-        if old.state is State.REJECTED and before.wanted == import_id:
-            new = apply(old, Event.UNWANTED, reason=old.reason) or new
-        elif old.state is State.SUBMITTED:
-            new = replace(new, backend_job=None, deadline_at=None, poll_count=0)
-        known[import_id] = new
-        await save_import(connection, new)
-        await record_event(connection, new, event, now=now)
-        await settle_into(
-            connection,
-            before,
-            before,
-            known,
-            now=now,
-            moved=[import_id],
-            lane=reminders.LANE_FRESH,
-        )
-    return new
-
-
-async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: int) -> None:
-    """Record a failed attempt in the passport and let the claim go; the queue tries again."""
-    now = catalog.clock.now()
-    async with catalog.write("attempt") as connection:
-        _, known = await _whole(connection, claim.subject_id)
-        await record_event(
-            connection,
-            known[claim.subject_id],
-            "attempt_failed",
-            now=now,
-            detail=f"{claim.stage}, attempt {attempt}: {error}",
-        )
-        await reminders.release(connection, claim)
-
-
-async def unattended(catalog: Catalog, import_id: str) -> Import:
-    """Clear Attention because a person retried the very delivery; nothing else changes."""
-    now = catalog.clock.now()
-    async with catalog.write("unattended") as connection:
-        _, known = await _whole(connection, import_id)
-        old = known[import_id]
-        new = replace(old, attention=None, revision=old.revision + 1)
-        await save_import(connection, new)
-        await record_event(connection, new, "retry", now=now, detail="on the board")
-    return new
-
-
-async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
-    """Hold an import until something wakes it; nothing is due for it meanwhile.
-
-    Where a connection was resumed since the stage looked, nothing would wake it any more, so the
-    stage is due again at once.
-    """
-    async with catalog.write("park") as connection:
-        if await reminders.number_of(connection, claim.subject_id) == claim.number:
-            if hold is Reason.PAUSED and not await _is_paused(connection, claim.subject_id):
-                now = catalog.clock.now()
-                await reminders.postpone(connection, claim.subject_id, due_at=now)
-            else:
-                await connection.execute(
-                    update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
-                )
-                await reminders.rest(connection, claim.subject_id)
-        await reminders.release(connection, claim)
-
-
-async def _is_paused(connection: AsyncConnection, import_id: str) -> bool:
-    pauses = await connection.execute(
-        select(connections.c.paused)
-        .join(coverage, coverage.c.connection_id == connections.c.id)
-        .join(imports, imports.c.document_id == coverage.c.document_id)
-        .where(imports.c.id == import_id, coverage.c.admitted)
-    )
-    found = list(pauses.scalars())
-    return bool(found) and all(found)

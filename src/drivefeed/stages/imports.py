@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import imports as catalog_imports
+from drivefeed.catalog import waiting
 from drivefeed.catalog.files import File, fetch_file
 from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
 from drivefeed.domain.identity import idempotency_key, object_key
@@ -78,7 +79,7 @@ class ImportStage(ABC):
             return None
         if one.attention is not None and one.attention is not Reason.BACKEND_LATE:
             # Somebody retried the delivery on the board.
-            one = await catalog_imports.unattended(self.catalog, claim.subject_id)
+            one = await waiting.unattended(self.catalog, claim.subject_id)
         file = await fetch_file(self.catalog, document.document_id)
         if self.waits_while_paused and file.paused:
             return Again(0, hold=Reason.PAUSED)
@@ -105,9 +106,9 @@ class ImportStage(ABC):
             case Advance():
                 raise TypeError("An event without the round that it happened to.")
             case Again(hold=Reason.PAUSED):
-                await catalog_imports.park(self.catalog, claim, hold=Reason.PAUSED)
+                await waiting.park(self.catalog, claim, hold=Reason.PAUSED)
             case Again():
-                await catalog_imports.again(
+                await waiting.again(
                     self.catalog,
                     claim,
                     due_at=self.catalog.clock.now() + outcome.after_ms,
@@ -117,7 +118,7 @@ class ImportStage(ABC):
                 )
             case Ask():
                 later = outcome.again_after_ms
-                await catalog_imports.ask_a_person(
+                await waiting.ask_a_person(
                     self.catalog,
                     claim,
                     reason=outcome.reason,
@@ -145,6 +146,4 @@ class ImportStage(ABC):
 
     async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
         """Record a failed attempt in the passport and release the claim."""
-        await catalog_imports.note_attempt(
-            self.catalog, claim, error=error, attempt=delivery.attempt
-        )
+        await waiting.note_attempt(self.catalog, claim, error=error, attempt=delivery.attempt)

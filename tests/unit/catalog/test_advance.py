@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog import imports as catalog_imports
-from drivefeed.catalog import reminders
+from drivefeed.catalog import reminders, waiting
 from drivefeed.catalog.control import set_paused
 from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.tables import import_events, imports, ledger
@@ -158,7 +158,7 @@ async def test_a_refusal_keeps_its_words_and_is_retried_without_a_trace(listed: 
     (row,) = await listed.rows(imports)
     assert (row["state"], row["reason"], row["detail"]) == ("rejected", "corrupt", "It is broken.")
     assert await listed.due(one.import_id) is None
-    one = await catalog_imports.clear(listed.catalog, one.import_id)
+    one = await waiting.clear(listed.catalog, one.import_id)
     assert await listed.due(one.import_id) == ("withdraw", 0), "its object goes first"
     await listed.advance(one, Event.REMOVED)
     one = await listed.import_of("a")
@@ -169,7 +169,7 @@ async def test_a_refusal_keeps_its_words_and_is_retried_without_a_trace(listed: 
 async def test_attention_rests_until_it_is_cleared(listed: Rig) -> None:
     one = await listed.import_of("a")
     claim = await _claim(listed, one)
-    await catalog_imports.ask_a_person(
+    await waiting.ask_a_person(
         listed.catalog, claim, reason=Reason.ATTEMPTS_EXHAUSTED, detail="It failed."
     )
     assert await listed.due(one.import_id) is None
@@ -177,7 +177,7 @@ async def test_attention_rests_until_it_is_cleared(listed: Rig) -> None:
     asked = await listed.import_of("a")
     assert asked.attention is Reason.ATTEMPTS_EXHAUSTED
     assert (await listed.reminder(one.import_id))["number"] == claim.number
-    await catalog_imports.clear(listed.catalog, one.import_id)
+    await waiting.clear(listed.catalog, one.import_id)
     assert (await listed.import_of("a")).attention is None
     row = await listed.reminder(one.import_id)
     assert (row["stage"], row["lane"]) == ("transfer", reminders.LANE_FRESH)
@@ -187,11 +187,11 @@ async def test_attention_rests_until_it_is_cleared(listed: Rig) -> None:
 async def test_a_retry_on_the_board_clears_attention_alone(listed: Rig) -> None:
     one = await listed.import_of("a")
     claim = await _claim(listed, one)
-    await catalog_imports.ask_a_person(
+    await waiting.ask_a_person(
         listed.catalog, claim, reason=Reason.CRASHES_WORKER, detail="It died."
     )
     await _claim(listed, one)
-    after = await catalog_imports.unattended(listed.catalog, one.import_id)
+    after = await waiting.unattended(listed.catalog, one.import_id)
     assert (after.attention, after.state) == (None, State.DISCOVERED)
 
 
@@ -202,11 +202,11 @@ async def test_a_late_backend_is_still_asked_and_a_retry_submits_again(listed: R
     one = await listed.advance(one, Event.ACCEPTED, facts={"backend_job": "j"})
     claim = await _claim(listed, one)
     later = listed.catalog.clock.now() + 300_000
-    await catalog_imports.ask_a_person(
+    await waiting.ask_a_person(
         listed.catalog, claim, reason=Reason.BACKEND_LATE, detail="late", keep_due=later
     )
     assert await listed.due(one.import_id) == ("poll", 300_000)
-    one = await catalog_imports.clear(listed.catalog, one.import_id)
+    one = await waiting.clear(listed.catalog, one.import_id)
     assert (one.deadline_at, one.backend_job) == (None, None)
     assert await listed.due(one.import_id) == ("submit", 0)
 
@@ -216,7 +216,7 @@ async def test_a_change_of_mind_ends_the_waiting_of_the_old_version(listed: Rig)
     one = await listed.advance(one, Event.STORED, facts=_STORED)
     one = await listed.advance(one, Event.SUBMITTING)
     claim = await _claim(listed, one)
-    await catalog_imports.ask_a_person(
+    await waiting.ask_a_person(
         listed.catalog, claim, reason=Reason.ATTEMPTS_EXHAUSTED, detail="It failed."
     )
     await listed.round([file("a", "docs", "B")])
@@ -231,15 +231,15 @@ async def test_outcomes_of_a_step_that_is_no_longer_due_change_nothing(listed: R
         claim = await _claim(listed, one)
         await listed.round([file("a", "docs", f"B{number}")])
         if outcome == "ask":
-            await catalog_imports.ask_a_person(
+            await waiting.ask_a_person(
                 listed.catalog, claim, reason=Reason.ATTEMPTS_EXHAUSTED, detail="It failed."
             )
         elif outcome == "again":
-            await catalog_imports.again(
+            await waiting.again(
                 listed.catalog, claim, due_at=10**15, hold=Reason.THROTTLED, polled=True
             )
         else:
-            await catalog_imports.park(listed.catalog, claim, hold=Reason.PAUSED)
+            await waiting.park(listed.catalog, claim, hold=Reason.PAUSED)
         (row,) = await listed.rows(imports, imports.c.id == one.import_id)
         assert (row["attention"], row["hold"], row["poll_count"]) == (None, None, 0)
         assert await listed.due(one.import_id) == ("withdraw", 0)
@@ -251,7 +251,7 @@ async def test_again_later_uses_no_attempt_and_says_why(listed: Rig) -> None:
     one = await listed.import_of("a")
     claim = await _claim(listed, one)
     due_at = listed.catalog.clock.now() + 5_000
-    await catalog_imports.again(
+    await waiting.again(
         listed.catalog, claim, due_at=due_at, hold=Reason.WAITING_FOR_STORE, detail="It is down."
     )
     row = await listed.reminder(one.import_id)
@@ -265,7 +265,7 @@ async def test_parked_nothing_is_due_until_the_connection_is_resumed(listed: Rig
     (connection,) = await all_connections(listed.catalog)
     await set_paused(listed.catalog, connection, paused=True)
     one = await listed.import_of("a")
-    await catalog_imports.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
+    await waiting.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
     assert await listed.due(one.import_id) is None
     assert (await listed.import_of("a")).hold is Reason.PAUSED
     assert await set_paused(listed.catalog, connection, paused=False) == 1
@@ -274,7 +274,7 @@ async def test_parked_nothing_is_due_until_the_connection_is_resumed(listed: Rig
 
 async def test_a_resume_that_came_first_leaves_nothing_parked(listed: Rig) -> None:
     one = await listed.import_of("a")
-    await catalog_imports.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
+    await waiting.park(listed.catalog, await _claim(listed, one), hold=Reason.PAUSED)
     assert (await listed.import_of("a")).hold is None
     assert await listed.due(one.import_id) == ("transfer", 0)
 
@@ -282,7 +282,7 @@ async def test_a_resume_that_came_first_leaves_nothing_parked(listed: Rig) -> No
 async def test_a_failed_attempt_is_told_and_lets_go(listed: Rig) -> None:
     one = await listed.import_of("a")
     claim = await _claim(listed, one)
-    await catalog_imports.note_attempt(listed.catalog, claim, error="It broke.", attempt=2)
+    await waiting.note_attempt(listed.catalog, claim, error="It broke.", attempt=2)
     event = (await listed.rows(import_events))[-1]
     assert (event["event"], event["detail"]) == (
         "attempt_failed",
