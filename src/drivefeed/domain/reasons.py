@@ -62,6 +62,8 @@ class Reason(StrEnum):
     WAITING_FOR_STORE = "waiting_for_store"
     WAITING_FOR_BACKEND = "waiting_for_backend"
     WAITING_FOR_INDEX = "waiting_for_index"
+    WAITING_FOR_QUEUE = "waiting_for_queue"
+    WAITING_FOR_CATALOG = "waiting_for_catalog"
     THROTTLED = "throttled"
     # A person has to decide or repair.
     MASS_REMOVAL = "mass_removal"
@@ -227,6 +229,16 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _H,
         "The vector index does not answer.",
         "Look at the index with 'drivefeed doctor'; it goes on by itself.",
+    ),
+    Reason.WAITING_FOR_QUEUE: Explanation(
+        _H,
+        "Redis does not answer.",
+        "Look at the queue with 'drivefeed doctor'; it goes on by itself.",
+    ),
+    Reason.WAITING_FOR_CATALOG: Explanation(
+        _H,
+        "The catalog's database cannot be written.",
+        "Look at the disk with 'drivefeed doctor'; it goes on by itself.",
     ),
     Reason.THROTTLED: Explanation(
         _H, "Microsoft asked to slow down.", "Nothing: it goes on after the time Microsoft named."

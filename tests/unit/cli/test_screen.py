@@ -37,7 +37,7 @@ def scene() -> Scene:
     ] * 30
     keys = {"f": "fail", "c": "clear, retry", "w": "stop workers", "s": "slow", "n": "new file"}
     return Scene(
-        Path("/home/somebody/with/a/long/path/to/the/folder/OneDrive"),
+        Path("/srv/with/a/long/path/to/the/folder/OneDrive"),
         seconds=75,
         found=[progress],
         files_a_second=1.5,
