@@ -20,8 +20,9 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pydantic import BaseModel  # noqa: E402 - path first
 
+from drivefeed.domain.explanations import EXPLANATIONS, Kind  # noqa: E402 - path first
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
-from drivefeed.domain.reasons import EXPLANATIONS, Kind, Reason  # noqa: E402 - path first
+from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
 from drivefeed.settings import (  # noqa: E402 - path first

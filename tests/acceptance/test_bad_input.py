@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pypdfium2
 import pytest
 
-from drivefeed.domain.reasons import EXPLANATIONS, Reason
+from drivefeed.domain.explanations import EXPLANATIONS
+from drivefeed.domain.reasons import Reason
 from drivefeed.sample.manuscript import PageBreak, Paragraph
 from drivefeed.sample.pdf import render_pdf
 from support.daemon import Daemon, drivefeed, running

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from drivefeed.domain.reasons import EXPLANATIONS
+from drivefeed.domain.explanations import EXPLANATIONS
 from support.daemon import Daemon, drivefeed, running
 from support.processes import environment, until
 from support.sim import Sim

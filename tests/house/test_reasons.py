@@ -7,8 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import Part
+from drivefeed.domain.explanations import EXPLANATIONS, Kind, explain
 from drivefeed.domain.lifecycle import WITHDRAWAL_REASONS
-from drivefeed.domain.reasons import EXPLANATIONS, Kind, Reason, explain
+from drivefeed.domain.reasons import Reason
 from house.project import ROOT
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-from drivefeed.domain.reasons import Reason, explain
+from drivefeed.domain.explanations import explain
+from drivefeed.domain.reasons import Reason
 
 _PIECE: Final = re.compile(r"[^/ _-]*[/ _-]?")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import drivefeed
+from drivefeed.domain.explanations import EXPLANATIONS, Kind, explain
 from drivefeed.domain.lifecycle import WITHDRAWAL_REASONS
-from drivefeed.domain.reasons import EXPLANATIONS, Kind, Reason, explain
+from drivefeed.domain.reasons import Reason
 
 
 @pytest.mark.parametrize("reason", Reason)
