@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, exists, literal, select, union, update
+from sqlalchemy import BigInteger, and_, bindparam, exists, literal, select, union, update
 
 from drivefeed.catalog.reminders import LANES, free
 from drivefeed.catalog.tables import orgs, reminders
@@ -15,8 +16,10 @@ from drivefeed.ports import Stage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy import ColumnElement, CompoundSelect, RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.reminders import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Reminder:
     payload: Mapping[str, str | int]
 
 
-def _waiting(stage: str, lane: int, *, now: int, until: int) -> ColumnElement[bool]:
+def _waiting(stage: str, lane: int, *, now: Instant, until: Instant) -> ColumnElement[bool]:
     return and_(
         reminders.c.stage == stage,
         reminders.c.lane == lane,
@@ -104,22 +107,28 @@ async def mark_sent(
 
 async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
     """Return the stages that have unsent rows due until ``now + horizon_ms``."""
-    # One statement of small probes: the relay asks several times a second.
-    until = now + horizon_ms
-    probes = [
-        select(literal(stage.value).label("stage"))
-        .select_from(orgs)
-        .where(
-            exists().where(
-                _waiting(stage, lane, now=now, until=until), reminders.c.org_id == orgs.c.id
-            )
-        )
-        for stage in Stage
-        for lane in LANES
-    ]
-    rows = await connection.execute(union(*probes))
+    rows = await connection.execute(_probes(), {"now": now, "until": now + horizon_ms})
     found = {str(stage) for stage in rows.scalars()}
     return [stage for stage in Stage if stage in found]
+
+
+@cache
+def _probes() -> CompoundSelect[Any]:
+    """One statement of small probes, built once: the relay asks every second of an idle day."""
+    now, until = bindparam("now", type_=BigInteger), bindparam("until", type_=BigInteger)
+    return union(
+        *(
+            select(literal(stage.value).label("stage"))
+            .select_from(orgs)
+            .where(
+                exists().where(
+                    _waiting(stage, lane, now=now, until=until), reminders.c.org_id == orgs.c.id
+                )
+            )
+            for stage in Stage
+            for lane in LANES
+        )
+    )
 
 
 async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:

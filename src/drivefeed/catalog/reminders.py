@@ -18,8 +18,10 @@ from drivefeed.catalog.tables import heartbeats, reminders
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import BindParameter, ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+    Instant = int | BindParameter[int]
 
 LANE_FRESH = 0
 LANE_BACKFILL = 1
@@ -104,7 +106,7 @@ async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:
     return row.scalar_one_or_none()
 
 
-def free(now: int) -> ColumnElement[bool]:
+def free(now: Instant) -> ColumnElement[bool]:
     """Return the condition that nobody works on a row."""
     return or_(reminders.c.owner.is_(None), reminders.c.busy_until < now)
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 HORIZON_MS = 60_000
 """Rows due within this time wait in Redis as delayed jobs, where the board shows them."""
 REMIND_MS = 15_000
-IDLE_SECONDS = 0.5
+IDLE_SECONDS = 1.0
+"""What this process commits wakes the relay; only rows of other processes wait this long."""
 _SETTLE_SECONDS = 0.02
 _LOOKED_AT = 500
 

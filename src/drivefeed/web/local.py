@@ -80,6 +80,8 @@ class LocalApi:
             ws="none",
             timeout_graceful_shutdown=1,
         )
+        # It imports its protocols, which takes tenths of a second.
+        await asyncio.to_thread(config.load)
         self._server = _Server(config)
         door = folder / DOOR_FILE
         door.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}))
