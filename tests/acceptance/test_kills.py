@@ -100,10 +100,13 @@ class Hunt:
 
     def start(self) -> None:
         """Start it, and wait until it works, also on what was interrupted."""
+        if not self.kills:
+            self.daemon.start(wait=False)
+            return
+        # Read only now: a commit may have been in the log and not yet seen when it was killed.
+        self._event_at_kill = self._last_event()
         began = time.monotonic()
         self.daemon.start(wait=False)
-        if not self.kills:
-            return
         until(self._works, seconds=60, what=lambda: f"work; {self.daemon.last_words()}")
         self.resumed.append(time.monotonic() - began)
         assert self.resumed[-1] < RESUMES_WITHIN, f"work resumed after {self.resumed[-1]:.1f} s"
@@ -153,7 +156,6 @@ class Hunt:
         if not found:
             return False
         self._interrupted = found
-        self._event_at_kill = self._last_event()
         self.kills[stage] += 1
         everything = self.daemon.tree()
         if not group:

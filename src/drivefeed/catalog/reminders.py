@@ -27,7 +27,7 @@ LANE_FRESH = 0
 LANE_BACKFILL = 1
 LANES = (LANE_FRESH, LANE_BACKFILL)
 """All lanes, the most urgent first."""
-_SUSPECT_WAITS_MS = {2: 5_000, 3: 15_000, 4: 45_000}
+_SUSPECT_WAITS_MS = {2: 1_000, 3: 3_000, 4: 8_000}
 """By starts that came to nothing: how long a row waits when its owner died again."""
 
 
@@ -174,8 +174,8 @@ async def free_rows_of_dead_owners(
 
     What was interrupted once goes to the head of the line: what was begun is finished before
     more is begun. What was under way at several deaths may be their cause, or have had bad luck:
-    it waits longer each time, so that others get on, and so that a process which is killed again
-    and again does not count against the same innocent file each time.
+    it waits behind the others and longer each time, so that they get on, and so that a process
+    which is killed again and again does not count against the same innocent file each time.
     """
     alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     result = await connection.execute(
@@ -187,7 +187,7 @@ async def free_rows_of_dead_owners(
             number=reminders.c.number + 1,
             sent_at=None,
             remind_at=None,
-            lane=case((reminders.c.starts <= 1, LANE_FRESH), else_=reminders.c.lane),
+            lane=case((reminders.c.starts <= 1, LANE_FRESH), else_=LANE_BACKFILL),
             due_at=case(
                 (reminders.c.starts <= 1, func.coalesce(reminders.c.due_at, now)),
                 *(
