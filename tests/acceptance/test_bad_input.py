@@ -20,6 +20,7 @@ from drivefeed.sample.manuscript import PageBreak, Paragraph
 from drivefeed.sample.pdf import render_pdf
 from support.daemon import Daemon, drivefeed, running
 from support.evidence import files_below, sha256
+from support.processes import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +65,8 @@ def assert_clean(daemon: Daemon) -> None:
 
 def test_an_empty_folder_is_no_trouble(tmp_path: Path, folder: Path) -> None:
     with running(tmp_path, folder) as daemon:
+        # Before the folder is connected there is nothing to wait for.
+        until(lambda: daemon.json("status"), seconds=60, what=daemon.last_words)
         daemon.wait_for_rest(files=0)
         (progress,) = daemon.json("status")
         assert (progress["found"], progress["listed"]) == (0, True)
