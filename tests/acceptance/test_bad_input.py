@@ -176,8 +176,9 @@ def test_a_pdf_of_300_pages(tmp_path: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
-        pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(2_400)]),
+        pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(400)]),
+        pytest.param(1_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
+        pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(4_000)]),
     ],
 )
 def test_many_tiny_files(tmp_path: Path, folder: Path, count: int) -> None:
