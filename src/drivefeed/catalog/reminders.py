@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, func, or_, select, update
+from sqlalchemy import and_, case, func, or_, select, update
 
 from drivefeed.catalog.dialect import insert
 from drivefeed.catalog.tables import heartbeats, reminders
@@ -27,6 +27,8 @@ LANE_FRESH = 0
 LANE_BACKFILL = 1
 LANES = (LANE_FRESH, LANE_BACKFILL)
 """All lanes, the most urgent first."""
+_SUSPECT_WAITS_MS = {2: 1_000, 3: 3_000, 4: 8_000}
+"""By starts that came to nothing: how long a row waits when its owner died again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,10 @@ async def free_rows_of_dead_owners(
 ) -> int:
     """Make rows due again whose owner's heartbeat stopped; return how many.
 
-    They go to the head of the line: what was begun is finished before more is begun.
+    What was interrupted once goes to the head of the line: what was begun is finished before
+    more is begun. What was under way at several deaths may be their cause, or have had bad luck:
+    it waits behind the others and longer each time, so that they get on, and so that a process
+    which is killed again and again does not count against the same innocent file each time.
     """
     alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     result = await connection.execute(
@@ -182,8 +187,15 @@ async def free_rows_of_dead_owners(
             number=reminders.c.number + 1,
             sent_at=None,
             remind_at=None,
-            lane=LANE_FRESH,
-            due_at=func.coalesce(reminders.c.due_at, now),
+            lane=case((reminders.c.starts <= 1, LANE_FRESH), else_=LANE_BACKFILL),
+            due_at=case(
+                (reminders.c.starts <= 1, func.coalesce(reminders.c.due_at, now)),
+                *(
+                    (reminders.c.starts == starts, now + wait)
+                    for starts, wait in _SUSPECT_WAITS_MS.items()
+                ),
+                else_=now + max(_SUSPECT_WAITS_MS.values()),
+            ),
         )
     )
     return result.rowcount
