@@ -7,6 +7,8 @@ DIR ?=
 # make demo: ONCE=1 ends when every file has its outcome; SLOW=1 lets a person watch the stages.
 ONCE ?=
 SLOW ?=
+# make demo: FAIL=1 refuses a download, so that one can see a failure, clear it and retry it.
+FAIL ?=
 # make test: what pytest gets; for example T="tests/unit -x".
 T ?=
 # make test: JOBS=2 runs files of tests side by side; most of their time is waiting. A fixed hash
@@ -28,9 +30,9 @@ help: ## Lists the targets (this list).
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; DIR=folder; SLOW=1.
+demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; DIR=folder; SLOW=1; FAIL=1.
 	@$(SET_UP) demo
-	@exec $(BIN)/drivefeed demo $(if $(DIR),$(call quoted,$(DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow)
+	@exec $(BIN)/drivefeed demo $(if $(DIR),$(call quoted,$(DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow) $(call switch,$(FAIL),--fail)
 
 .PHONY: up
 up: ## Runs drivefeed with your settings (DRIVEFEED_CONFIG=file.toml, and the environment).

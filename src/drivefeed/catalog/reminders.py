@@ -224,3 +224,16 @@ async def hand_back(connection: AsyncConnection, claim_: Claim, *, now: int) -> 
             starts=reminders.c.starts - 1,
         )
     )
+
+
+async def conclude(connection: AsyncConnection, claim_: Claim, *, due_at: int | None) -> None:
+    """End a run: the stage is due again at ``due_at``, or nothing is; the subject is let go.
+
+    Where the row was written again during the run, what that wrote stays due.
+    """
+    if await number_of(connection, claim_.subject_id) == claim_.number:
+        if due_at is None:
+            await rest(connection, claim_.subject_id)
+        else:
+            await postpone(connection, claim_.subject_id, due_at=due_at)
+    await release(connection, claim_)

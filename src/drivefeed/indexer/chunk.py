@@ -6,6 +6,7 @@ code and languages other than English.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.indexer.model import Chunk, Chunking
@@ -47,9 +48,7 @@ def chunk_pages(
         overlap: Tokens that a chunk may repeat from the one before it on the same page.
         max_chunks: Most chunks; the text behind them is left out.
     """
-    from semantic_text_splitter import TextSplitter
-
-    splitter = TextSplitter.from_huggingface_tokenizer(tokenizer, max_tokens, overlap)
+    splitter = _splitter(tokenizer, max_tokens, overlap)
     longest = max_tokens * _CHARACTERS_PER_TOKEN
     chunks: list[Chunk] = []
     for page in pages:
@@ -58,6 +57,14 @@ def chunk_pages(
                 return Chunking(tuple(chunks), truncated=True)
             chunks.append(Chunk(len(chunks), page.number, text, start, start + len(text)))
     return Chunking(tuple(chunks), truncated=False)
+
+
+@lru_cache(maxsize=4)
+def _splitter(tokenizer: Tokenizer, max_tokens: int, overlap: int) -> Any:
+    # It takes a copy of the tokenizer's vocabulary, which costs more than a short text does.
+    from semantic_text_splitter import TextSplitter
+
+    return TextSplitter.from_huggingface_tokenizer(tokenizer, max_tokens, overlap)
 
 
 def _split(splitter: Any, text: str, longest: int) -> Iterator[tuple[int, str]]:

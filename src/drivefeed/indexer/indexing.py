@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int], Awaitable[None]]
 
 _BATCH = 16
+_TELL_SECONDS = 0.5
 _PARSED, _CHUNKED, _EMBEDDED = 10, 20, 95
 
 
@@ -79,10 +81,8 @@ class Indexing:
             # Cancelled while a run worked on it that was killed before it could clean up.
             await self._forget(job.submission)
         if job is None or job.state is not IndexJobState.QUEUED:
-            if job is not None and job.state is IndexJobState.CANCELLED:
-                # A kill between the last upsert and its removal may have left points.
-                await self._forget(job.submission)
             return
+        steps = _Steps(self._jobs, job_id, progress)
         try:
             extraction = await self._extract(job.submission)
         except Permanent as error:
@@ -90,10 +90,10 @@ class Indexing:
                 job_id, IndexJobState.REFUSED, reason=error.reason, detail=str(error)
             )
             return
-        await self._tell(job_id, _PARSED, progress)
+        await steps.tell(_PARSED)
         chunks = await asyncio.to_thread(self._chunk, extraction)
-        await self._tell(job_id, _CHUNKED, progress)
-        if not await self._write(job, extraction, chunks, progress):
+        await steps.tell(_CHUNKED)
+        if not await self._write(job, extraction, chunks, steps):
             await self._forget(job.submission)
             return
         sent = job.submission
@@ -113,10 +113,6 @@ class Indexing:
 
     async def _forget(self, sent: Submission) -> None:
         await self._index.remove(import_id=sent.import_id, round_=sent.round)
-
-    async def _tell(self, job_id: str, percent: int, progress: Progress) -> None:
-        await self._jobs.set_progress(job_id, percent)
-        await progress(percent)
 
     async def _extract(self, sent: Submission) -> Extraction:
         folder = await asyncio.to_thread(self._new_folder)
@@ -153,7 +149,7 @@ class Indexing:
         job: IndexJob,
         extraction: Extraction,
         chunks: Sequence[Chunk],
-        progress: Progress,
+        steps: _Steps,
     ) -> bool:
         """Embed and upsert in small batches; False if the job was cancelled meanwhile."""
         for start in range(0, len(chunks), _BATCH):
@@ -170,7 +166,7 @@ class Indexing:
                 return False
             share = (start + len(batch)) / len(chunks)
             percent = _CHUNKED + int((_EMBEDDED - _CHUNKED) * share)
-            await self._tell(job.job_id, percent, progress)
+            await steps.tell(percent)
         return True
 
 
@@ -181,6 +177,23 @@ def _detail(extraction: Extraction) -> str:
         f"{extraction.media_type}; OCR stopped at its limit of pages, and {extraction.unread_pages}"
         " pages without text were left out."
     )
+
+
+class _Steps:
+    """Progress of one job, told at most twice a second: each telling is a commit."""
+
+    def __init__(self, jobs: IndexJobs, job_id: str, progress: Progress) -> None:
+        self._jobs = jobs
+        self._job_id = job_id
+        self._progress = progress
+        self._told = time.monotonic()
+
+    async def tell(self, percent: int) -> None:
+        if time.monotonic() - self._told < _TELL_SECONDS:
+            return
+        await self._jobs.set_progress(self._job_id, percent)
+        await self._progress(percent)
+        self._told = time.monotonic()
 
 
 def _point(

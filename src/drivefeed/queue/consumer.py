@@ -13,7 +13,7 @@ from bullmq.custom_errors import UnrecoverableError
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.queue.connection import worker_retry, worker_url
 from drivefeed.queue.events import QueueEvent
-from drivefeed.queue.faults import reason_of
+from drivefeed.queue.faults import reason_of, words_of
 from drivefeed.queue.loop import JobLoop
 from drivefeed.queue.payload import check_payload
 from drivefeed.queue.table import QUEUES
@@ -69,6 +69,7 @@ class BullmqWorker:
         progress: _ShowProgress,
     ) -> None:
         self._stage = stage
+        self._url = url
         self._run = run
         self._fraction = fraction
         self._on_event = on_event
@@ -100,7 +101,7 @@ class BullmqWorker:
         self._loop.on("completed", lambda job, _: self._tell("completed", job))
         self._loop.on("stalled", lambda job_id: self._emit("stalled", job_id=str(job_id)))
         self._loop.on("cancelled", lambda job_id: self._emit("cancelled", job_id=str(job_id)))
-        self._loop.on("error", lambda error, *_: self._emit("error", detail=reason_of(error)))
+        self._loop.on("error", self._fault)
 
     @property
     def running(self) -> bool:
@@ -136,7 +137,7 @@ class BullmqWorker:
                 await self._loop.connect()
                 break
             except Exception as error:  # noqa: BLE001  # whatever keeps Redis away, we wait for it
-                self._emit("error", detail=reason_of(error))
+                self._fault(error)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), _RETRY_START_S)
         if not self._closing.is_set():
@@ -190,6 +191,9 @@ class BullmqWorker:
         if kind == "active" and attempt == 1 and job.processedOn:
             waited = max(job.processedOn - job.timestamp - int(job.opts.get("delay") or 0), 0)
         self._emit(kind, job_id=job.id, attempt=attempt, waited_ms=waited, detail=detail)
+
+    def _fault(self, error: BaseException, *_: Any) -> None:
+        self._emit("error", detail=words_of(error, self._url))
 
     def _emit(self, kind: EventKind, **facts: Any) -> None:
         if self._on_event is not None:

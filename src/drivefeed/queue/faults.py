@@ -95,6 +95,13 @@ def _container_hint(url: str) -> str:
     return ""
 
 
+def words_of(error: BaseException, url: str) -> str:
+    """Say what is wrong with a worker: a sentence where Redis is the cause, else its own words."""
+    if isinstance(error, (errors.RedisError, OSError)):
+        return _sentence(error, url)
+    return reason_of(error)
+
+
 def reason_of(error: BaseException) -> str:
     """Return one line for the board's *failed reason*, without secrets."""
     text = redact(str(error)).strip() or type(error).__name__

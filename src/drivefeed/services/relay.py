@@ -24,7 +24,7 @@ HORIZON_MS = 60_000
 REMIND_MS = 15_000
 IDLE_SECONDS = 1.0
 """What this process commits wakes the relay; only rows of other processes wait this long."""
-_SETTLE_SECONDS = 0.02
+_SETTLE_SECONDS = 0.06
 _LOOKED_AT = 500
 
 _log = log("relay")

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import pages
-from drivefeed.catalog.reminders import Claim, postpone, release, rest
+from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
@@ -43,16 +43,15 @@ class SubjectStage:
     async def commit(self, claim: Claim, outcome: Outcome) -> None:
         """Write when the stage is due again, or that it rests, and release the claim."""
         now = self.catalog.clock.now()
+        match outcome:
+            case Again():
+                due_at: int | None = now + outcome.after_ms
+            case Ask():
+                due_at = now + (outcome.again_after_ms or _ATTENTION_AGAIN_MS)
+            case _:
+                due_at = None
         async with self.catalog.write(f"{self.stage}.done") as connection:
-            match outcome:
-                case Again():
-                    await postpone(connection, claim.subject_id, due_at=now + outcome.after_ms)
-                case Ask():
-                    after = outcome.again_after_ms or _ATTENTION_AGAIN_MS
-                    await postpone(connection, claim.subject_id, due_at=now + after)
-                case _:
-                    await rest(connection, claim.subject_id)
-            await release(connection, claim)
+            await conclude(connection, claim, due_at=due_at)
         await self.noted(claim, outcome)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:

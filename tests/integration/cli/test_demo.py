@@ -120,7 +120,7 @@ def test_sigterm_ends_in_order_without_a_terminal(command: CommandLine) -> None:
         assert process.wait(60) == 0
         assert "Traceback" not in (command.home / "printed").read_text()
         assert second.returncode == 3
-        assert f"(process {process.pid}) already runs on" in second.stderr
+        assert f"Another drivefeed (process {process.pid}) already uses" in second.stderr
         assert not list(command.home.glob(door))
     finally:
         end(process)

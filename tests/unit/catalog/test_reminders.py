@@ -186,6 +186,22 @@ async def test_at_rest_nothing_is_due_and_the_number_is_kept(outbox: Outbox) -> 
     assert await outbox.number("x") == 2
 
 
+async def test_what_was_written_during_a_run_stays_due_when_the_run_ends(outbox: Outbox) -> None:
+    await outbox.put("x")
+    claim = await outbox.claim("x", 1)
+    assert claim is not None
+    await outbox.put("x")
+    assert await outbox.names() == [], "somebody still works on it"
+    async with outbox.write() as connection:
+        await reminders.conclude(connection, claim, due_at=None)
+    assert await outbox.names() == ["x"]
+    claim = await outbox.claim("x", 2)
+    assert claim is not None
+    async with outbox.write() as connection:
+        await reminders.conclude(connection, claim, due_at=None)
+    assert await outbox.names() == []
+
+
 async def test_deliveries_past_their_time_are_looked_for(
     outbox: Outbox, clock: ManualClock
 ) -> None:

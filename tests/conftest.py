@@ -1,0 +1,19 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import os
+
+# Hypothesis's plugin imports it while pytest sums up, if nobody did before. Python 3.11 sometimes
+# fails to compile it there ("AST constructor recursion depth mismatch") when the collector runs.
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not fail a test: no example has a deadline, and slow ones are no defect. In
+# CI the examples are the same each time; elsewhere they are new ones.
+settings.register_profile(
+    "drivefeed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+)
+settings.load_profile("drivefeed")
