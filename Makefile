@@ -11,9 +11,9 @@ SLOW ?=
 FAIL ?=
 # make test: what pytest gets; for example T="tests/unit -x".
 T ?=
-# make test: JOBS=2 runs files of tests side by side; most of their time is waiting. A fixed hash
+# make test: files of tests run side by side, much of their time is waiting; JOBS= runs one by one. A fixed hash
 # seed lets all of them collect tests in one order.
-JOBS ?=
+JOBS ?= 3
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 

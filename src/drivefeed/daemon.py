@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from drivefeed.queue.events import QueueEvent
 
 _CONNECT_AGAIN_SECONDS = 10.0
+_SAY_AGAIN_SECONDS = 10.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -181,7 +183,7 @@ class Daemon:
             prefix=settings.queue_prefix,
             name=f"{socket.gethostname()}-{os.getpid()}",
             ids=self.parts.around.ids,
-            on_event=_count,
+            on_event=_QueueEvents(),
         )
         stack.push_async_callback(queue.aclose)
         await queue.check()
@@ -226,11 +228,25 @@ class Daemon:
                 return
 
 
-def _count(event: QueueEvent) -> None:
-    QUEUE_EVENTS.labels(event.stage, event.kind).inc()
-    if event.waited_ms is not None:
-        QUEUE_WAIT_SECONDS.labels(event.stage).observe(event.waited_ms / 1000)
-    if event.kind in {"stalled", "error"}:
-        _log.warning(
-            f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
-        )
+class _QueueEvents:
+    """Counts what happens in the queues, and says what goes wrong once in a while."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, str], float] = {}
+
+    def __call__(self, event: QueueEvent) -> None:
+        QUEUE_EVENTS.labels(event.stage, event.kind).inc()
+        if event.waited_ms is not None:
+            QUEUE_WAIT_SECONDS.labels(event.stage).observe(event.waited_ms / 1000)
+        if event.kind in {"stalled", "error"} and self._is_news(event):
+            _log.warning(
+                f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
+            )
+
+    def _is_news(self, event: QueueEvent) -> bool:
+        key = (event.stage, event.kind)
+        now = time.monotonic()
+        if now - self._said.get(key, -_SAY_AGAIN_SECONDS) < _SAY_AGAIN_SECONDS:
+            return False
+        self._said[key] = now
+        return True

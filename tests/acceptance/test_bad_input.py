@@ -179,7 +179,7 @@ def test_a_pdf_of_300_pages(tmp_path: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(400)]),
+        pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
         pytest.param(1_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
         pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(4_000)]),
     ],

@@ -46,13 +46,22 @@ async def bury_all(catalog: Catalog) -> int:
         return await reminders.free_rows_of_dead_owners(connection, now=now, dead_before=now)
 
 
-async def reap(catalog: Catalog) -> int:
-    """Make rows of dead processes due again; return how many."""
+async def reap(catalog: Catalog, *, own: str) -> int:
+    """Make rows of dead processes due again; return how many.
+
+    Args:
+        own: who asks. A process that is too busy to say so is not dead, and knows it.
+    """
     now = catalog.clock.now()
     dead_before = now - DEAD_AFTER_MS
+    async with catalog.read() as connection:
+        if not await reminders.has_rows_of_dead_owners(
+            connection, dead_before=dead_before, own=own
+        ):
+            return 0
     async with catalog.write("reap") as connection:
         freed = await reminders.free_rows_of_dead_owners(
-            connection, now=now, dead_before=dead_before
+            connection, now=now, dead_before=dead_before, own=own
         )
         await connection.execute(
             delete(heartbeats).where(heartbeats.c.seen_at < dead_before - 10 * DEAD_AFTER_MS)

@@ -167,8 +167,25 @@ def _held(claim_: Claim) -> ColumnElement[bool]:
     return and_(reminders.c.subject_id == claim_.subject_id, reminders.c.owner == claim_.owner)
 
 
+def _owner_is_dead(dead_before: int, own: str) -> ColumnElement[bool]:
+    alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
+    return and_(
+        reminders.c.owner.is_not(None), reminders.c.owner != own, reminders.c.owner.not_in(alive)
+    )
+
+
+async def has_rows_of_dead_owners(
+    connection: AsyncConnection, *, dead_before: int, own: str
+) -> bool:
+    """Tell whether somebody whose heartbeat stopped still owns a row."""
+    row = await connection.execute(
+        select(reminders.c.subject_id).where(_owner_is_dead(dead_before, own)).limit(1)
+    )
+    return row.scalar_one_or_none() is not None
+
+
 async def free_rows_of_dead_owners(
-    connection: AsyncConnection, *, now: int, dead_before: int
+    connection: AsyncConnection, *, now: int, dead_before: int, own: str = ""
 ) -> int:
     """Make rows due again whose owner's heartbeat stopped; return how many.
 
@@ -177,10 +194,9 @@ async def free_rows_of_dead_owners(
     it waits behind the others and longer each time, so that they get on, and so that a process
     which is killed again and again does not count against the same innocent file each time.
     """
-    alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     result = await connection.execute(
         update(reminders)
-        .where(reminders.c.owner.is_not(None), reminders.c.owner.not_in(alive))
+        .where(_owner_is_dead(dead_before, own))
         .values(
             owner=None,
             busy_until=None,

@@ -7,7 +7,7 @@ import time
 
 from drivefeed.telemetry import LOOP_STALL_SECONDS, log
 
-_EVERY_SECONDS = 0.02
+_EVERY_SECONDS = 0.05
 _WORTH_A_LINE_SECONDS = 0.25
 
 _log = log("loop")

@@ -74,7 +74,7 @@ class Schedule:
         await heartbeats.beat(self._catalog, self._owner, self._role)
 
     async def _reap(self) -> None:
-        freed = await heartbeats.reap(self._catalog)
+        freed = await heartbeats.reap(self._catalog, own=self._owner)
         if freed:
             _log.warning("dead_owners_rows_due", count=freed)
 

@@ -7,7 +7,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drivefeed.catalog.engine import open_catalog, sqlite_url
@@ -96,7 +96,7 @@ def _cut(items: list[RemoteItem], size: int) -> list[list[RemoteItem]]:
     return [items[start : start + size] for start in range(0, len(items), size)] or [[]]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(
     before=st.lists(_EDITS, max_size=8),
     rounds=st.lists(st.lists(_EDITS, max_size=6), max_size=4),

@@ -98,7 +98,7 @@ async def test_waking_drives_asks_for_their_rows_only(rig: Rig) -> None:
     engine = rig.catalog._engine.sync_engine
     event.listen(engine, "before_cursor_execute", listen)
     await wake_due_drives(rig.catalog)
-    await heartbeats.reap(rig.catalog)
+    await heartbeats.reap(rig.catalog, own="me")
     event.remove(engine, "before_cursor_execute", listen)
     (question,) = [one for one in said if "FROM drives" in one]
     assert "EXISTS" in question

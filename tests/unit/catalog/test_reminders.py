@@ -254,7 +254,9 @@ async def test_rows_of_the_dead_are_due_again_at_once(outbox: Outbox, clock: Man
     clock.turn(ms=heartbeats.DEAD_AFTER_MS + 1)
     await heartbeats.beat(catalog, "alive", "worker")
     assert await heartbeats.alive(catalog) == ["alive"]
-    assert await heartbeats.reap(catalog) == 1
+    assert await heartbeats.reap(catalog, own="dead") == 0, "who asks is alive"
+    assert await heartbeats.reap(catalog, own="alive") == 1
+    assert await heartbeats.reap(catalog, own="alive") == 0
     assert await outbox.names() == ["of dead"]
     claim = await outbox.claim("of dead", 2)
     assert claim is not None

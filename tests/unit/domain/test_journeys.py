@@ -451,4 +451,4 @@ class Journey(RuleBasedStateMachine):
 
 
 TestJourneys = Journey.TestCase
-TestJourneys.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestJourneys.settings = settings(max_examples=200, stateful_step_count=30)
