@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from drivefeed.backends.embedded import EmbeddedBackend
@@ -20,8 +22,10 @@ from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
+
+    from tokenizers import Tokenizer
 
     from drivefeed.bootstrap import Parts
     from drivefeed.ports import Stage
@@ -41,6 +45,8 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
     wanted = parts.settings.extraction
     if wanted.ocr:
         ocr.require_ocr()
+    tokenizer = tokenizer_once()
+    await asyncio.to_thread(_load_libraries, tokenizer)
     folder = stack.enter_context(work_folder(parts.settings.data_dir))
     pool = _extraction_pool(wanted)
     stack.push_async_callback(pool.aclose)
@@ -49,13 +55,23 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
         store=parts.store,
         index=parts.index,
         embedder=parts.embedder,
-        tokenizer=tokenizer_once(),
+        tokenizer=tokenizer,
         pool=pool,
         limits=_extraction_limits(wanted),
         work_folder=folder,
         max_chunks=wanted.max_chunks,
         checkpoint=parts.around.checkpoint,
     )
+
+
+def _load_libraries(tokenizer: Callable[[], Tokenizer]) -> None:
+    """Load before work begins what would hold the interpreter, and so the event loop, later.
+
+    The model itself stays out of memory until there is something to embed.
+    """
+    for name in ("onnxruntime", "semantic_text_splitter"):
+        import_module(name)
+    tokenizer()
 
 
 def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
