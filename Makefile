@@ -47,7 +47,7 @@ board: ## Bull Board over the queues of the drivefeed that runs here.
 .PHONY: test
 test: ## Runs the tests, all of them but the soak tests. T="tests/unit -x" runs some.
 	@$(SET_UP) dev board
-	@$(if $(JOBS),PYTHONHASHSEED=0) exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(if $(JOBS),-n $(JOBS) --dist loadfile) $(T) </dev/null
+	@$(if $(JOBS),PYTHONHASHSEED=0) exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(if $(JOBS),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(T) </dev/null
 
 .PHONY: soak
 soak: ## Runs the tests that are too long for make test.

@@ -27,9 +27,11 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Run the command line."""
     options = _options()
-    parent = os.getppid()
+    parent = options.parent or os.getppid()
     if not options.keep:
         _die_with_parent()
+        if os.getppid() != parent:
+            sys.exit("graphsim: the process that started it has ended already.")
     try:
         asyncio.run(_run(options, parent))
     except OSError as error:
@@ -50,6 +52,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--memory", action="append", default=[], help="name of a drive in memory")
     parser.add_argument(
         "--keep", action="store_true", help="go on when the process that started this one ends"
+    )
+    parser.add_argument(
+        "--parent", type=int, help="process id of who starts it; it ends when that one ends"
     )
     return parser.parse_args()
 

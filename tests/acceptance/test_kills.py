@@ -36,6 +36,7 @@ RESUMES_WITHIN = 15.0
 LOCK_SECONDS = 30.0
 """The earliest that BullMQ would bring back by itself what a killed worker held."""
 IMPORT_STAGES = ("transfer", "submit", "poll", "publish", "withdraw")
+SHORT_STAGES = ("publish", "withdraw")
 STAGES = ("discover", *IMPORT_STAGES, "index")
 
 
@@ -174,6 +175,9 @@ class Hunt:
             catalog.row_factory = sqlite3.Row
             while time.monotonic() < deadline:
                 if not _claimed(catalog, stage, pid):
+                    if stage in SHORT_STAGES:
+                        # They wait for the index, so they last as long as it stands still.
+                        _signal(_index_of(pid), signal.SIGSTOP)
                     time.sleep(0.001)
                     continue
                 stopped = _stop(pid)
@@ -181,6 +185,7 @@ class Hunt:
                 if found := _claimed(catalog, stage, pid):
                     return found
                 _signal(stopped, signal.SIGCONT)
+        _signal(_index_of(pid), signal.SIGCONT)
         return []
 
 
@@ -194,6 +199,16 @@ def _claimed(catalog: sqlite3.Connection, stage: str, pid: int) -> list[dict[str
         return [dict(row) for row in rows]
     except sqlite3.OperationalError:  # the tables are being made
         return []
+
+
+def _index_of(pid: int) -> list[psutil.Process]:
+    """The child process that holds the index, if it runs."""
+    found = []
+    for one in tree(pid)[1:]:
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if "edge_child" in " ".join(one.cmdline()):
+                found.append(one)
+    return found
 
 
 def _stop(pid: int) -> list[psutil.Process]:

@@ -92,6 +92,10 @@ async def admit(
         if one.document_id in moved:
             document = replace(document, misplaced=True)
             await _outdated(connection, siblings)
+            if wanted in siblings:
+                await record_event(
+                    connection, siblings[wanted], "moved", now=now, detail=moved[one.document_id]
+                )
         if is_new or is_back or document != before:
             await settle_into(connection, before, document, siblings, now=now, lane=lane)
 
@@ -127,9 +131,13 @@ async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str,
     return found
 
 
-async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -> set[str]:
-    """Record where files lie and what they are called now; return the documents that moved."""
-    moved: set[str] = set()
+async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -> dict[str, str]:
+    """Record where files lie and what they are called now.
+
+    Returns:
+        For each document that moved, what happened to it, in words.
+    """
+    moved: dict[str, str] = {}
     places: dict[str, tuple[str, str]] = {}
     for batch in batches(one.document_id for one in admissions):
         rows = await connection.execute(
@@ -142,7 +150,13 @@ async def _place(connection: AsyncConnection, admissions: Sequence[Admission]) -
         folders = json.dumps(one.folders)
         if places[one.document_id] == (one.item.name, folders):
             continue
-        moved.add(one.document_id)
+        name = places[one.document_id][0]
+        is_renamed = name != one.item.name
+        moved[one.document_id] = (
+            f"renamed from '{name}' to '{one.item.name}'"
+            if is_renamed
+            else "it lies in another folder now"
+        )
         await connection.execute(
             update(documents)
             .where(documents.c.id == one.document_id)

@@ -42,7 +42,10 @@ class Ending:
     def is_clean(self) -> bool:
         """Whether every file came to an end and all parts agree."""
         agrees = self.certificate is not None and self.certificate.holds
-        return agrees and all(one.at_rest and not one.waits_for_person for one in self.found)
+        return agrees and all(
+            one.at_rest and not one.waits_for_person and not one.connection.paused
+            for one in self.found
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -268,4 +268,5 @@ class Show:
 
     def _has_ended(self, one: Progress) -> bool:
         is_listed = (one.listed_at or 0) >= self._began_at
-        return one.waits_for_person or (one.at_rest and is_listed)
+        is_stuck = one.waits_for_person or one.connection.paused
+        return is_stuck or (one.at_rest and is_listed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,8 @@ async def _launch(served: Path, data: Path) -> Process:
             str(data / "graphsim"),
             "--ready-file",
             str(ready_file),
+            "--parent",
+            str(os.getpid()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,

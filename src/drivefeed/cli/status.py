@@ -10,6 +10,7 @@ from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, meaning_of, remedy_of
+from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,6 +124,10 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
         name, detail = escape(one.connection.name), escape(one.detail or "")
         words = f"[red]![/] [bold]{name}[/]: {meaning_of(attention)} {detail}".rstrip()
         told.append((words, remedy_of(attention)))
+    if one.connection.paused:
+        name = escape(one.connection.name)
+        words = f"[yellow]![/] [bold]{name}[/]: {meaning_of(Reason.PAUSED)}"
+        told.append((words, remedy_of(Reason.PAUSED)))
     for standing in _TOLD:
         for (stands, why), count in sorted(one.reasons.items()):
             if stands is standing:

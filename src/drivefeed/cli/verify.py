@@ -12,6 +12,7 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, daemon_client, existing_parts,
 from drivefeed.cli.output import print_json, say
 from drivefeed.cli.status import progress_dict, say_reasons, sum_of
 from drivefeed.cli.words import count_of
+from drivefeed.domain.errors import Part, PartDown
 from drivefeed.services.certificate import Certificate, certify
 
 if TYPE_CHECKING:
@@ -40,7 +41,16 @@ def show_certificate(*, as_json: bool) -> None:
 async def _verify() -> Certificate:
     async with existing_parts() as parts, daemon_client(parts.settings) as client:
         rounds = parts.index.rounds() if client is None else _rounds(client)
-        return await certify(parts.catalog, parts.source, parts.store, rounds)
+        try:
+            return await certify(parts.catalog, parts.source, parts.store, rounds)
+        except PartDown as error:
+            if error.part is not Part.SOURCE or client is not None:
+                raise
+            raise PartDown(
+                f"{error} If this is the data of a demo: its drive answers only while the demo "
+                "runs.",
+                part=Part.SOURCE,
+            ) from error
 
 
 async def _rounds(client: httpx.AsyncClient) -> AsyncIterator[tuple[str, int, bool, int]]:

@@ -40,9 +40,10 @@ _STORY = {
     "attempt_failed": "[dark_orange3]an attempt failed[/]",
     "retry": "somebody asked to try it again",
     "resumed": "its connection was resumed",
+    "moved": "moved",
 }
 _WITH_REASON = frozenset({"refused", "unwanted", "attention"})
-_WITH_DETAIL = frozenset({"settled", "refused", "attention", "attempt_failed", "retry"})
+_WITH_DETAIL = frozenset({"settled", "refused", "attention", "attempt_failed", "retry", "moved"})
 
 
 def tell_why(path: str, *, as_json: bool) -> None:
@@ -146,7 +147,8 @@ def _steps(events: list[dict[str, Any]]) -> Iterator[str]:
 def _said(event: dict[str, Any]) -> str:
     name, detail = str(event["event"]), str(event["detail"] or "")
     if name == "published":
-        return "shown by search" if detail == "shown" else "hidden from search"
+        why = f" ({event['reason']})" if event["reason"] else ""
+        return "shown by search" if detail == "shown" else f"hidden from search{why}"
     words = _STORY.get(name, name)
     if name in _WITH_REASON and event["reason"]:
         words += f" ({event['reason']})"

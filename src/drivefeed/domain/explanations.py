@@ -150,7 +150,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "The organization's page limit leaves no room for it.",
         "Raise the limit or free pages; it goes on by itself.",
     ),
-    Reason.PAUSED: Explanation(_H, "The connection is paused.", "Resume the connection."),
+    Reason.PAUSED: Explanation(
+        _H, "The connection is paused.", "Let it flow again with 'drivefeed resume'."
+    ),
     Reason.WAITING_FOR_SOURCE: Explanation(
         _H, "Microsoft Graph does not answer.", "Nothing: it goes on when Graph answers again."
     ),

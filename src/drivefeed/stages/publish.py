@@ -45,4 +45,9 @@ class Publish(ImportStage):
             )
             await placed(self.catalog, one.document_id, task.file)
         self.checkpoint("publish.after")
-        return Advance(Event.PUBLISHED, {"shown": is_live}, detail="shown" if is_live else "hidden")
+        return Advance(
+            Event.PUBLISHED,
+            {"shown": is_live},
+            reason=None if is_live else task.document.unwanted_reason,
+            detail="shown" if is_live else "hidden",
+        )

@@ -36,6 +36,18 @@ def test_once_with_a_failure_ends_with_everything_searchable(command: CommandLin
     assert story["round"] == 2
 
 
+def test_once_ends_on_a_paused_connection_and_says_so(finished: CommandLine) -> None:
+    assert finished.afresh("pause").returncode == 0
+    try:
+        answer = finished.afresh("demo", "Docs", "--once")
+
+        assert answer.returncode == 1
+        assert "The connection is paused" in answer.stdout
+        assert "drivefeed resume" in answer.stdout
+    finally:
+        assert finished.afresh("resume").returncode == 0
+
+
 def test_a_second_run_notices_what_changed_meanwhile(finished: CommandLine) -> None:
     (finished.home / "Docs" / "Late.md").write_text("The lighthouse keeper retired in spring.\n")
     try:

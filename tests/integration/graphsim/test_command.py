@@ -124,3 +124,22 @@ async def test_mistakes_are_answered_with_a_sentence(
     assert "in use" in await _failing(folder, "--state", state, "--port", port)
     assert "already serves" in await _failing(folder, "--state", tmp_path / "state")
     assert "lies inside" in await _failing(folder, "--state", folder / "state")
+
+
+async def test_it_does_not_outlive_who_started_it_even_if_that_died_first(
+    tmp_path: Path, environment: None
+) -> None:
+    gone = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await gone.wait()
+    (tmp_path / "served").mkdir()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "graphsim", tmp_path / "served", "--state", tmp_path / "state"),
+        *("--parent", str(gone.pid)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(30):
+        _, words = await process.communicate()
+    assert process.returncode == 1
+    assert b"has ended already" in words

@@ -146,6 +146,8 @@ async def test_a_rename_imports_nothing_and_tells_the_index(rig: Rig) -> None:
     row = await rig.document("a")
     assert (row["name"], row["misplaced"], row["seq"]) == ("new.txt", True, 1)
     assert await rig.due(one.import_id) == ("publish", 0)
+    told = [event["detail"] for event in await rig.rows(import_events) if event["event"] == "moved"]
+    assert told == ["renamed from 'a.txt' to 'new.txt'"]
 
 
 async def test_renaming_or_moving_a_folder_within_touches_no_reminder_of_its_files(
