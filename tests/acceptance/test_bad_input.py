@@ -98,11 +98,12 @@ def test_names_of_every_kind(tmp_path: Path, folder: Path) -> None:
         assert {standing for standing, _ in told.values()} == {"searchable"}, told
         hashes = {sha256(path) for path in daemon.objects().values()}
         assert hashes == {sha256(path) for path in on_disk.values()}
-        for path in on_disk:
+        for number, path in enumerate(on_disk):
             (found,) = daemon.json("why", path)
             assert found["path"] == path
-            shown = daemon.command("why", path)
-            assert "searchable" in shown
+            # Each command is a process, so not every name is asked for twice.
+            if number % 3 == 0:
+                assert "searchable" in daemon.command("why", path)
         best = daemon.search("secret number of file 11 is 87109", limit=3)
         assert any(one["path"].endswith(LONG_NAME) for one in best)
         # What people see must not be read as markup of the terminal.
