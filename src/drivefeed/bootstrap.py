@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
 
-DEFAULT_CLOUD = "global"
-
 
 @dataclass(slots=True)
 class Surroundings:
