@@ -13,7 +13,7 @@ import pytest
 
 from drivefeed.domain.explanations import EXPLANATIONS
 from support.daemon import Daemon, drivefeed, running
-from support.processes import environment, until
+from support.processes import environment, named, until
 from support.sim import Sim
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ def test_the_queue_server_is_killed_in_the_middle_and_comes_back(
     with running(tmp_path, drive) as daemon:
         for enough in (3, 20):
             until(lambda: len(daemon.ledger()) >= enough, seconds=90, what=daemon.last_words)  # noqa: B023 - asked at once
-            (server,) = [one for one in daemon.tree() if "valkey" in one.name()]
+            (server,) = named(daemon.tree(), "valkey")
             server.send_signal(signal.SIGKILL)
             until(
                 lambda: [
                     one
-                    for one in daemon.tree()
-                    if "valkey" in one.name() and one.pid != server.pid  # noqa: B023 - asked at once
+                    for one in named(daemon.tree(), "valkey")
+                    if one.pid != server.pid  # noqa: B023 - asked at once
                 ],
                 seconds=30,
                 what="another queue server",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,15 @@ def rows_in(data: Path, sql: str, *values: Any) -> list[dict[str, Any]]:
 def objects_in(data: Path) -> dict[str, Path]:
     """Return the objects in the store of a data folder: key → file."""
     root = data / "objects"
-    return {
-        path.relative_to(root).as_posix(): path
-        for path in root.rglob("*")
-        if path.is_file() and ".partial" not in path.relative_to(root).parts
-    }
+    found: dict[str, Path] = {}
+    # A folder may be removed between its listing and the look into it, and os.walk passes over it.
+    for folder, below, names in os.walk(root):
+        if ".partial" in below:
+            below.remove(".partial")
+        for name in names:
+            path = Path(folder, name)
+            found[path.relative_to(root).as_posix()] = path
+    return found
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -55,6 +55,16 @@ def is_alive(process: psutil.Process) -> bool:
     return False
 
 
+def named(processes: Iterable[psutil.Process], words: str) -> list[psutil.Process]:
+    """Return those whose name holds ``words``; one that ends meanwhile is none of them."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if words in process.name():
+                found.append(process)
+    return found
+
+
 def around(folder: Path) -> list[psutil.Process]:
     """Return the processes that work in a folder or are told of it in their arguments.
 

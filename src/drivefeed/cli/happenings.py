@@ -90,7 +90,8 @@ def _stands(new: ListedFile, old: ListedFile | None) -> str:
     match Standing(new.standing):
         case Standing.SEARCHABLE:
             chunks = f" ({count_of(new.chunks, 'chunk')})" if new.chunks is not None else ""
-            again = old is not None and Standing(old.standing) is Standing.STALE
+            # The step between may be over before anybody looks, so it is not asked for.
+            again = old is not None and old.live
             return f"{'the new version is' if again else 'became'} searchable{chunks}"
         case Standing.FAILED:
             return _failed(new)

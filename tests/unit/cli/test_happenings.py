@@ -35,6 +35,7 @@ FAILED = replace(ON_ITS_WAY, standing="failed", why="corrupt")
         ([ON_ITS_WAY], [replace(FILE, chunks=1)], ["became searchable (1 chunk)"]),
         ([FILE], [STALE], ["changed: a new version is on its way"]),
         ([STALE], [replace(FILE, import_id="two")], ["the new version is searchable (7 chunks)"]),
+        ([FILE], [replace(FILE, import_id="two")], ["the new version is searchable (7 chunks)"]),
         ([FILE], [replace(FILE, path="Harbour/Lifts.md")], ["renamed, was 'Cranes.md'"]),
         ([FILE], [replace(FILE, path="Port/Cranes.md")], ["moved, was in 'Harbour'"]),
         ([FILE], [replace(FILE, path="Lifts.md")], ["moved and renamed, was 'Harbour/Cranes.md'"]),
