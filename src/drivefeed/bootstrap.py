@@ -188,15 +188,16 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
 async def add_account(parts: Parts, account: AccountSettings) -> str:
     """Make an account of the settings known; return its id."""
     from drivefeed.catalog.connecting import ensure_account, ensure_org
-    from drivefeed.sources.graph.account import GraphAccount
+    from drivefeed.sources.graph.account import ClientSecret, GraphAccount
 
     org_id = await ensure_org(parts.catalog, account.org)
     account_id = await ensure_account(parts.catalog, org_id, account.name)
     parts.accounts[account_id] = GraphAccount(
         account_id=account_id,
+        name=account.name,
         tenant_id=account.tenant_id,
         client_id=account.client_id,
-        client_secret=account.client_secret.get_secret_value(),
+        sign_in=ClientSecret(account.client_secret.get_secret_value()),
         authority=account.authority,
         graph_url=account.graph_url,
         ca_file=str(account.ca_file) if account.ca_file else None,

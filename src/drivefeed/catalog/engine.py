@@ -136,8 +136,12 @@ def _begin(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def migrate(url: str) -> None:
-    """Run all migrations that the database has not seen; safe to call at every start."""
+def migrate(url: str, *, to: str = "head") -> None:
+    """Run all migrations that the database has not seen; safe to call at every start.
+
+    Args:
+        to: the last one to run, for tests of what an older version left behind.
+    """
     engine = create_engine(url)
     with engine.begin() as connection:
         if not _is_current(connection):
@@ -148,7 +152,7 @@ def migrate(url: str) -> None:
             config = Config()
             config.set_main_option("script_location", "drivefeed:catalog/migrations")
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            command.upgrade(config, to)
     engine.dispose()
 
 

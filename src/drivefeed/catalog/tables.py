@@ -1,8 +1,6 @@
-"""The tables. Instants are milliseconds since the epoch in BIGINT; ids are strings."""
+"""The tables of what flows: orgs, drives and their items, documents, imports, reminders, ledger."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -11,72 +9,66 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
     UniqueConstraint,
-    false,
-    text,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
+from drivefeed.catalog.columns import (
+    code,
+    flag,
+    id_column,
+    instant,
+    metadata,
+    serial_column,
+    where,
 )
-
-# SQLite numbers rows by itself only in an INTEGER primary key.
-_Serial = BigInteger().with_variant(Integer, "sqlite")
-
-
-def _id(name: str = "id") -> Column[str]:
-    return Column(name, String(64), primary_key=True)
-
-
-def _at(name: str, *, nullable: bool = True) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable)
-
-
-def _code(name: str, *, nullable: bool = True) -> Column[str]:
-    return Column(name, String(40), nullable=nullable)
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean, nullable=False, server_default=false())
-
-
-def _where(sqlite: str, postgres: str | None = None) -> dict[str, Any]:
-    """The condition of a partial index. SQLite takes it only if a query says the same words."""
-    return {"sqlite_where": text(sqlite), "postgresql_where": text(postgres or sqlite)}
-
 
 orgs = Table(
     "orgs",
     metadata,
-    _id(),
+    id_column(),
     Column("name", Text, nullable=False),
     Column("pages_used", BigInteger, nullable=False, server_default="0"),
-    _at("created_at", nullable=False),
+    # The embedding model of its index, as JSON; null for the one of the settings.
+    Column("embedding", Text),
+    instant("created_at", nullable=False),
 )
 
 accounts = Table(
     "accounts",
     metadata,
-    _id(),
+    id_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False),
     Column("name", Text, nullable=False),
-    _at("created_at", nullable=False),
+    # How it signs in. Null only in rows of before there were accounts in the catalog.
+    Column("sign_in", String(20)),
+    Column("tenant_id", Text),
+    Column("client_id", Text),
+    Column("cloud", String(20), nullable=False, server_default="global"),
+    Column("authority", Text),
+    Column("graph_url", Text),
+    Column("ca_file", Text),
+    # Whether the settings own it, its secret too; else its secret is in `credentials`.
+    flag("declared"),
+    # Who signed in: the name for people, the home account id for the token cache.
+    Column("user_name", Text),
+    Column("user_id", Text),
+    Column("state", String(20), nullable=False, server_default="ok"),
+    code("reason"),
+    Column("detail", Text),
+    # When its secret, certificate or sign-in ends, as far as we know.
+    instant("expires_at"),
+    Column("revision", Integer, nullable=False, server_default="1"),
+    instant("created_at", nullable=False),
     UniqueConstraint("org_id", "name"),
 )
 
 drives = Table(
     "drives",
     metadata,
-    _id(),
+    id_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False),
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
     Column("drive_key", String(200), nullable=False),
@@ -88,15 +80,15 @@ drives = Table(
     # The position: the link to follow next. `enumerating` tells whether a full listing is on.
     Column("cursor", Text),
     Column("generation", Integer, nullable=False, server_default="0"),
-    _flag("enumerating"),
-    _flag("settling"),
+    flag("enumerating"),
+    flag("settling"),
     Column("pages_in_round", Integer, nullable=False, server_default="0"),
     Column("interval_ms", BigInteger, nullable=False),
-    _at("last_round_at"),
-    _code("hold"),
-    _code("attention"),
+    instant("last_round_at"),
+    code("hold"),
+    code("attention"),
     Column("detail", Text),
-    _at("created_at", nullable=False),
+    instant("created_at", nullable=False),
     UniqueConstraint("org_id", "drive_key"),
 )
 
@@ -112,42 +104,48 @@ items = Table(
     Column("media_type", Text),
     Column("etag", Text),
     Column("quick_xor", String(40)),
-    _at("created_at"),
-    _at("modified_at"),
+    instant("created_at"),
+    instant("modified_at"),
     Column("web_url", Text),
-    _flag("malware"),
-    _flag("deleted"),
+    flag("malware"),
+    flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),
-    _flag("dirty"),
+    flag("dirty"),
     Index("ix_items_parent", "drive_id", "parent_id"),
     # SQLAlchemy asks SQLite for "dirty = 1".
-    Index("ix_items_dirty", "drive_id", **_where("dirty = 1", "dirty")),
+    Index("ix_items_dirty", "drive_id", **where("dirty = 1", "dirty")),
 )
 
 connections = Table(
     "connections",
     metadata,
-    _id(),
+    id_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False),
     Column("drive_id", ForeignKey("drives.id"), nullable=False),
     Column("root_item_id", String(200), nullable=False),
     Column("name", Text, nullable=False),
     Column("policy", Text, nullable=False),
-    _flag("paused"),
-    _code("attention"),
+    flag("paused"),
+    code("attention"),
     Column("detail", Text),
     # How far the scan of the tree came that decides what this connection admits.
     Column("admit_cursor", String(200)),
-    _flag("admitting"),
-    _at("created_at", nullable=False),
+    flag("admitting"),
+    # What its plan counted when it was applied: the fixed denominator of its progress, as JSON.
+    Column("plan", Text),
+    # Whether a file declares it; then `connections apply` may change it.
+    flag("declared"),
+    # How it was named by whoever connected it.
+    Column("url", Text),
+    instant("created_at", nullable=False),
     UniqueConstraint("org_id", "drive_id", "root_item_id"),
 )
 
 documents = Table(
     "documents",
     metadata,
-    _id(),
+    id_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False),
     Column("source", String(20), nullable=False),
     Column("drive_id", ForeignKey("drives.id")),
@@ -157,13 +155,13 @@ documents = Table(
     Column("live_import_id", String(64)),
     Column("live_round", Integer),
     Column("seq", Integer, nullable=False, server_default="0"),
-    _code("unwanted_reason"),
-    _at("erase_at"),
-    _flag("forgotten"),
-    _flag("misplaced"),
+    code("unwanted_reason"),
+    instant("erase_at"),
+    flag("forgotten"),
+    flag("misplaced"),
     # Name and folders as the index knows them; they follow renames and moves without a re-read.
     Column("folders", Text, nullable=False, server_default="[]"),
-    _at("created_at", nullable=False),
+    instant("created_at", nullable=False),
     Index("ix_documents_item", "drive_id", "item_id", unique=True),
 )
 
@@ -173,34 +171,34 @@ coverage = Table(
     Column("connection_id", ForeignKey("connections.id"), primary_key=True),
     Column("item_id", String(200), primary_key=True),
     Column("document_id", String(64)),
-    _flag("admitted"),
-    _code("reason"),
+    flag("admitted"),
+    code("reason"),
     # A removal that settling found and that is not applied yet.
-    _code("leaving"),
+    code("leaving"),
     Index("ix_coverage_document", "document_id"),
-    Index("ix_coverage_leaving", "connection_id", **_where("leaving IS NOT NULL")),
+    Index("ix_coverage_leaving", "connection_id", **where("leaving IS NOT NULL")),
 )
 
 imports = Table(
     "imports",
     metadata,
-    _id(),
+    id_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False),
     Column("document_id", ForeignKey("documents.id"), nullable=False),
     Column("version_key", Text, nullable=False),
     Column("state", String(20), nullable=False),
     Column("round", Integer, nullable=False, server_default="1"),
     Column("revision", Integer, nullable=False, server_default="1"),
-    _code("reason"),
+    code("reason"),
     Column("detail", Text),
     Column("shown", Boolean),
-    _code("attention"),
-    _code("hold"),
+    code("attention"),
+    code("hold"),
     Column("backend_job", String(200)),
-    _at("deadline_at"),
+    instant("deadline_at"),
     Column("poll_count", Integer, nullable=False, server_default="0"),
     # The file was renamed or moved after it may have been submitted.
-    _flag("misplaced"),
+    flag("misplaced"),
     Column("listed_size", BigInteger),
     Column("quick_xor", String(40)),
     Column("size", BigInteger),
@@ -209,9 +207,9 @@ imports = Table(
     Column("same_as", String(64)),
     Column("pages", Integer),
     Column("chunks", Integer),
-    _at("modified_at"),
-    _at("created_at", nullable=False),
-    _at("settled_at"),
+    instant("modified_at"),
+    instant("created_at", nullable=False),
+    instant("settled_at"),
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
 )
@@ -219,13 +217,13 @@ imports = Table(
 import_events = Table(
     "import_events",
     metadata,
-    Column("id", _Serial, primary_key=True, autoincrement=True),
+    serial_column(),
     Column("import_id", ForeignKey("imports.id"), nullable=False, index=True),
     Column("round", Integer, nullable=False),
-    _at("at", nullable=False),
+    instant("at", nullable=False),
     Column("event", String(40), nullable=False),
     Column("state", String(20), nullable=False),
-    _code("reason"),
+    code("reason"),
     Column("detail", Text, nullable=False, server_default=""),
 )
 
@@ -236,11 +234,11 @@ reminders = Table(
     Column("org_id", String(64), nullable=False),
     Column("stage", String(20), nullable=False),
     Column("number", Integer, nullable=False, server_default="1"),
-    _at("due_at"),
-    _at("sent_at"),
-    _at("remind_at"),
+    instant("due_at"),
+    instant("sent_at"),
+    instant("remind_at"),
     Column("owner", String(64)),
-    _at("busy_until"),
+    instant("busy_until"),
     Column("starts", Integer, nullable=False, server_default="0"),
     Column("lane", Integer, nullable=False, server_default="1"),
     # Ids for the payload of the delivery, as JSON.
@@ -249,22 +247,22 @@ reminders = Table(
     Index(
         "ix_reminders_unsent",
         *("stage", "org_id", "lane", "due_at"),
-        **_where("sent_at IS NULL AND due_at IS NOT NULL"),
+        **where("sent_at IS NULL AND due_at IS NOT NULL"),
     ),
-    Index("ix_reminders_remind", "remind_at", **_where("remind_at IS NOT NULL")),
-    Index("ix_reminders_owner", "owner", **_where("owner IS NOT NULL")),
+    Index("ix_reminders_remind", "remind_at", **where("remind_at IS NOT NULL")),
+    Index("ix_reminders_owner", "owner", **where("owner IS NOT NULL")),
 )
 
 ledger = Table(
     "ledger",
     metadata,
-    Column("id", _Serial, primary_key=True, autoincrement=True),
+    serial_column(),
     Column("org_id", ForeignKey("orgs.id"), nullable=False, index=True),
     Column("document_id", ForeignKey("documents.id"), nullable=False),
     Column("import_id", String(64), nullable=False),
     Column("sha256", String(64), nullable=False),
     Column("pages", Integer, nullable=False),
-    _at("at", nullable=False),
+    instant("at", nullable=False),
     UniqueConstraint("import_id"),
     UniqueConstraint("document_id", "sha256"),
 )
@@ -272,7 +270,7 @@ ledger = Table(
 index_jobs = Table(
     "index_jobs",
     metadata,
-    _id(),
+    id_column(),
     Column("key", String(80), nullable=False, unique=True),
     Column("import_id", String(64), nullable=False, index=True),
     Column("submission", Text, nullable=False),
@@ -280,9 +278,9 @@ index_jobs = Table(
     Column("progress", Integer, nullable=False, server_default="0"),
     Column("pages", Integer),
     Column("chunks", Integer),
-    _code("reason"),
+    code("reason"),
     Column("detail", Text, nullable=False, server_default=""),
-    _at("created_at", nullable=False),
+    instant("created_at", nullable=False),
 )
 
 heartbeats = Table(
@@ -290,8 +288,8 @@ heartbeats = Table(
     metadata,
     Column("owner", String(64), primary_key=True),
     Column("role", String(40), nullable=False),
-    _at("started_at", nullable=False),
-    _at("seen_at", nullable=False),
+    instant("started_at", nullable=False),
+    instant("seen_at", nullable=False),
 )
 
 leases = Table(
@@ -300,7 +298,7 @@ leases = Table(
     Column("name", String(80), primary_key=True),
     Column("owner", String(64), nullable=False),
     Column("term", Integer, nullable=False),
-    _at("until", nullable=False),
+    instant("until", nullable=False),
 )
 
 facts = Table(

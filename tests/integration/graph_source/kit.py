@@ -10,9 +10,9 @@ import time
 import uuid
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from drivefeed.sources.graph import GraphAccount, GraphSource
+from drivefeed.sources.graph import ClientSecret, GraphAccount, GraphSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,13 +89,14 @@ def sim_state() -> Path:
     return Path(folder)
 
 
-def account_of(sim: GraphSim, **changes: str) -> GraphAccount:
+def account_of(sim: GraphSim, **changes: Any) -> GraphAccount:
     ends = sim.endpoints
-    settings = {
+    settings: dict[str, Any] = {
         "account_id": "sim",
+        "name": "sim",
         "tenant_id": ends.tenant_id,
         "client_id": ends.client_id,
-        "client_secret": ends.client_secret,
+        "sign_in": ClientSecret(ends.client_secret),
         "authority": ends.login_url,
         "graph_url": ends.graph_url,
         "ca_file": ends.ca_file,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from azure.core.credentials import AccessToken
 
 from drivefeed.domain.remote import DriveRef
-from drivefeed.sources.graph import GraphAccount, GraphSource
+from drivefeed.sources.graph import ClientSecret, GraphAccount, GraphSource
 from integration.graph_source.kit import HurriedClock, PlainIds
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ class FixedCredential:
 async def reading(
     server: Server, credential: FixedCredential | None = None, clock: HurriedClock | None = None
 ) -> AsyncIterator[GraphSource]:
-    account = GraphAccount("sim", "tenant", "app", "secret", graph_url=server.url)
+    account = GraphAccount(
+        "sim", "sim", "tenant", "app", ClientSecret("secret"), graph_url=server.url
+    )
     fixed = credential or FixedCredential()
     source = GraphSource(
         {"sim": account},

@@ -20,7 +20,7 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
-from drivefeed.sources.graph import GraphSource
+from drivefeed.sources.graph import ClientSecret, GraphSource
 from graphsim.bodies import SyntheticBody
 from graphsim.clock import ManualClock
 from graphsim.serving import GraphSim, serve
@@ -218,7 +218,7 @@ async def test_a_stream_under_way_waits_for_a_throttle_and_goes_on(
 async def test_a_wrong_secret_names_microsofts_code_and_does_not_hammer(
     sim: GraphSim, drive: DriveRef, clock: HurriedClock
 ) -> None:
-    source = source_of(account_of(sim, client_secret="Pa55word"), clock)
+    source = source_of(account_of(sim, sign_in=ClientSecret("Pa55word")), clock)
     try:
         for _ in range(4):
             with pytest.raises(NeedsAttention, match="AADSTS7000215") as caught:
@@ -330,7 +330,7 @@ async def test_plain_http_to_another_machine_gets_no_token(sim: GraphSim, drive:
 
 
 async def test_a_changed_secret_is_used_from_the_next_call(sim: GraphSim, drive: DriveRef) -> None:
-    accounts = {"sim": account_of(sim, client_secret="wrong")}
+    accounts = {"sim": account_of(sim, sign_in=ClientSecret("wrong"))}
     source = GraphSource(accounts, clock=HurriedClock(), ids=PlainIds())
     try:
         with pytest.raises(NeedsAttention):

@@ -14,11 +14,12 @@ READER = """
 import asyncio, hashlib, sys
 import psutil
 from drivefeed.domain.remote import DriveRef
-from drivefeed.sources.graph import GraphAccount, QuickXor
+from drivefeed.sources.graph import ClientSecret, GraphAccount, QuickXor
 from integration.graph_source.kit import RealClock, source_of
 
-async def main(drive, small, large, **account):
-    source = source_of(GraphAccount(account_id="sim", **account), RealClock())
+async def main(drive, small, large, client_secret, **account):
+    sign_in = ClientSecret(client_secret)
+    source = source_of(GraphAccount("sim", "sim", sign_in=sign_in, **account), RealClock())
     ref, me = DriveRef("sim", drive), psutil.Process()
     async with source.download(ref, small) as download:
         async for _ in download.chunks():

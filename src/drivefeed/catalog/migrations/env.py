@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from drivefeed.catalog.tables import metadata
+from drivefeed.catalog import access_tables, tables  # noqa: F401 (they fill the metadata)
+from drivefeed.catalog.columns import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)

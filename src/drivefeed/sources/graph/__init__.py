@@ -5,16 +5,26 @@ when the first request of an account is made.
 """
 
 from drivefeed.domain.quickxor import QuickXor
-from drivefeed.sources.graph.account import GraphAccount
+from drivefeed.sources.graph.account import (
+    ClientCertificate,
+    ClientSecret,
+    GraphAccount,
+    SignedInUser,
+    WorkloadIdentity,
+)
 from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
 from drivefeed.sources.graph.source import GraphSource, normalise_drive_id
 
 __all__ = [
+    "ClientCertificate",
+    "ClientSecret",
     "Gate",
     "GraphAccount",
     "GraphSource",
     "Lane",
     "LocalGate",
     "QuickXor",
+    "SignedInUser",
+    "WorkloadIdentity",
     "normalise_drive_id",
 ]

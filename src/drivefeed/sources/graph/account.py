@@ -24,24 +24,75 @@ CLOUDS: dict[str, Cloud] = {
 
 
 @dataclass(frozen=True, slots=True)
-class GraphAccount:
-    """An app registration that reads drives for an Org, without a signed-in person.
+class ClientSecret:
+    """An app signs in by one of its client secrets."""
+
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """An app signs in by a certificate.
 
     Attributes:
+        pem: private key and certificate, as PEM, one after the other.
+    """
+
+    pem: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadIdentity:
+    """An app signs in by a token of the platform it runs on (federated credential).
+
+    Attributes:
+        token_file: where the platform keeps a fresh token.
+    """
+
+    token_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInUser:
+    """A person signed in once; the refresh token is kept in the token store.
+
+    Attributes:
+        home_account_id: by which MSAL tells people apart.
+        user_name: what the person is called at the sign-in page.
+    """
+
+    home_account_id: str
+    user_name: str
+
+
+SignIn = ClientSecret | ClientCertificate | WorkloadIdentity | SignedInUser
+
+
+@dataclass(frozen=True, slots=True)
+class GraphAccount:
+    """A route to drives: an app registration, and who signs in with it.
+
+    Attributes:
+        name: what people call it.
+        tenant_id: the tenant's id or domain; ``consumers`` for personal accounts.
         authority: URL of the sign-in service where it is not the cloud's own (https only).
         graph_url: URL of Graph where it is not the cloud's own; ``/v1.0`` is added to a bare host.
         ca_file: PEM file with certificates to trust in addition to the usual ones.
         cloud: a key of :data:`CLOUDS`.
+        revision: rises with each change of the account, so that a client with old settings can
+            be told from one with new ones.
     """
 
     account_id: str
+    name: str
     tenant_id: str
     client_id: str
-    client_secret: str = field(repr=False)
+    sign_in: SignIn
     authority: str | None = None
     graph_url: str | None = None
     ca_file: str | None = None
     cloud: str = "global"
+    revision: int = 1
 
     @property
     def login_url(self) -> str:
@@ -56,8 +107,13 @@ class GraphAccount:
 
     @property
     def scope(self) -> str:
-        """The scope of app-only tokens: whatever was consented to for this cloud's Graph."""
+        """The scope of tokens: whatever was consented to for this cloud's Graph."""
         return f"{CLOUDS[self.cloud].graph}/.default"
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether a person signed in, rather than the app itself."""
+        return isinstance(self.sign_in, SignedInUser)
 
     @property
     def app(self) -> tuple[str, str]:

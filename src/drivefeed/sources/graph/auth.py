@@ -21,7 +21,7 @@ from drivefeed.domain.errors import (
     Transient,
 )
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.account import CLOUDS
+from drivefeed.sources.graph.account import CLOUDS, ClientSecret
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
@@ -157,11 +157,12 @@ def secret_credential(account: GraphAccount) -> AsyncTokenCredential:
     if quiet.level == logging.NOTSET:
         quiet.setLevel(logging.ERROR)
     official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
+    assert isinstance(account.sign_in, ClientSecret)
     try:
         return ClientSecretCredential(
             account.tenant_id,
             account.client_id,
-            account.client_secret,
+            account.sign_in.secret,
             authority=account.login_url,
             # Discovery asks Microsoft whether the authority is one of its own.
             disable_instance_discovery=not official,
@@ -172,7 +173,7 @@ def secret_credential(account: GraphAccount) -> AsyncTokenCredential:
         )
     except ValueError as error:
         raise NeedsAttention(
-            f"The sign-in of account {account.account_id} is incomplete: {error}",
+            f"The sign-in of account '{account.name}' is incomplete: {error}",
             reason=Reason.MISCONFIGURED,
         ) from error
 
@@ -195,7 +196,7 @@ def _translate(error: Exception, account: GraphAccount, *, now: int) -> Drivefee
 
     if isinstance(error, DrivefeedError):
         return error
-    where = f"the Microsoft sign-in of account {account.account_id}"
+    where = f"the Microsoft sign-in of account '{account.name}'"
     if isinstance(error, azure.ServiceRequestError | azure.ServiceResponseError | OSError):
         return PartDown(
             f"{where[0].upper()}{where[1:]} could not be reached at {account.login_url} "
