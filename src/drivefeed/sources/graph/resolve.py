@@ -1,0 +1,301 @@
+"""From an address to the ids of a folder, by asking Graph through one account.
+
+Paths are asked for once, here; a connection follows ids. Everything that is no folder which the
+account may read ends in a sentence of :mod:`.unresolved`.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.remote import ItemKind
+from drivefeed.sources.graph import browse, unresolved
+from drivefeed.sources.graph.looking import Look, Refused, encoded, text_of
+from drivefeed.sources.graph.places import (
+    CONSUMERS,
+    LOOK_ALIKE,
+    Address,
+    DrivePath,
+    OwnDrive,
+    SharingLink,
+    SitePath,
+    UserDrive,
+)
+from drivefeed.sources.graph.sites import find_library, hosts_agree, own_host
+
+if TYPE_CHECKING:
+    from drivefeed.domain.remote import RemoteItem
+    from drivefeed.sources.graph.browse import Library, Site
+
+_DEEPEST = 400
+"""Folders; the paths of SharePoint have no more characters."""
+_LOCKED = 423
+_FORBIDDEN = 403
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFolder:
+    """A folder that was found, as it is shown back to whoever asked.
+
+    Attributes:
+        site_name: None where it lies in no site that the account may look at.
+        drive_type: ``documentLibrary``, ``business`` or ``personal``.
+        root_id: the id of the drive's root.
+        item_id: the folder's id; ``root_id`` for the whole library.
+        path: its names below the root, as Microsoft spells them; empty for the root.
+        ancestors: ids of the folders above it, the nearest first, the root last.
+    """
+
+    account_id: str
+    account_name: str
+    site_name: str | None
+    site_url: str | None
+    drive_id: str
+    drive_name: str
+    drive_type: str
+    drive_url: str
+    root_id: str
+    item_id: str
+    path: str
+    kind: str
+    name: str
+    web_url: str
+    ancestors: tuple[str, ...] = ()
+
+
+async def resolve(look: Look, address: Address) -> ResolvedFolder:
+    """Find the folder that an address names.
+
+    Raises:
+        NeedsAttention: there is none, or none that this account may read; says what to do.
+        DrivefeedError: Microsoft Graph could not be asked.
+    """
+    _check_cloud(look, address)
+    match address:
+        case SitePath():
+            return await _in_site(look, address)
+        case SharingLink():
+            return await _shared(look, address)
+        case DrivePath():
+            return await _in_drive(look, address)
+        case OwnDrive():
+            return await _below(look, await _own(look), address.path)
+        case UserDrive():
+            return await _below(look, await _of_user(look, address.user), address.path)
+
+
+def _check_cloud(look: Look, address: Address) -> None:
+    account, cloud = look.account, address.cloud
+    if cloud is None or cloud == LOOK_ALIKE:
+        return
+    if cloud == CONSUMERS:
+        if account.is_of_organization:
+            raise unresolved.personal_address(account)
+    elif account.is_personal:
+        raise unresolved.work_address(account)
+    elif cloud != account.cloud:
+        raise unresolved.other_cloud(cloud, account)
+
+
+async def _in_site(look: Look, address: SitePath) -> ResolvedFolder:
+    host = address.host or await own_host(look)
+    if not address.host and address.is_personal:
+        label, _, rest = host.partition(".")
+        host = f"{label}-my.{rest}"
+    try:
+        library, names = await find_library(look, host, address)
+    except Refused as refused:
+        return await _by_web_url(look, address, host, refused)
+    return await _below(look, library, names)
+
+
+async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused) -> ResolvedFolder:
+    """Ask for the place as a share; an app with ``Files.Read.All`` may not ask for sites.
+
+    Raises:
+        NeedsAttention: it is not shown in this way either; says why by the first refusal.
+    """
+    url = f"https://{host}/{quote('/'.join(address.path))}"
+    if refused.status == _FORBIDDEN and len(address.path) > len(address.site):
+        try:
+            found = await look.ask(_share_of(url), "the folder")
+        except Refused as second:
+            refused = second if second.status == _LOCKED else refused
+        else:
+            return await _found(look, found)
+    if refused.status == _LOCKED:
+        raise unresolved.locked(url) from refused
+    own = await _own_host_if_told(look)
+    if own is not None and not hosts_agree(host, own):
+        raise unresolved.other_tenant(host, own, look.account) from refused
+    if refused.status != _FORBIDDEN:
+        raise unresolved.no_site(f"https://{host}/{quote('/'.join(address.site))}") from refused
+    if address.is_personal:
+        raise unresolved.someone_elses(url, look.account) from refused
+    raise unresolved.site_not_permitted(url, look.account) from refused
+
+
+async def _own_host_if_told(look: Look) -> str | None:
+    try:
+        return await own_host(look)
+    except (Refused, NotFound, NeedsAttention):
+        return None
+
+
+async def _shared(look: Look, link: SharingLink) -> ResolvedFolder:
+    try:
+        # The right to read lasts for this request; an app's own rights decide about the rest.
+        found = await look.ask(
+            _share_of(link.url), "the shared folder", Prefer="redeemSharingLinkIfNecessary"
+        )
+    except Refused as refused:
+        if refused.status == _LOCKED:
+            raise unresolved.locked(link.url) from refused
+        own = None if link.cloud == CONSUMERS else await _own_host_if_told(look)
+        if own is not None and not hosts_agree(link.host, own):
+            raise unresolved.other_tenant(link.host, own, look.account) from refused
+        raise unresolved.dead_link(look.account) from refused
+    return await _found(look, found)
+
+
+def _share_of(url: str) -> str:
+    """Return the address of what a URL shares.
+
+    Source: "Access shared items" of the Graph reference: base64url without padding after ``u!``.
+    """
+    token = base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
+    return f"/shares/u!{token}/driveItem?{browse.ITEM_FIELDS}"
+
+
+async def _in_drive(look: Look, address: DrivePath) -> ResolvedFolder:
+    try:
+        library = await browse.library_by_id(look, address.drive_id)
+    except Refused as refused:
+        if refused.status == _LOCKED:
+            raise unresolved.locked(f"The drive {address.drive_id}") from refused
+        raise unresolved.no_drive(address.drive_id) from refused
+    return await _below(look, library, address.path, address.item_id)
+
+
+async def _own(look: Look) -> Library:
+    if not look.account.is_delegated:
+        raise unresolved.app_has_none(look.account)
+    try:
+        return await browse.own_library(look)
+    except Refused as refused:
+        raise unresolved.no_onedrive("The person who signed in") from refused
+
+
+async def _of_user(look: Look, user: str) -> Library:
+    try:
+        return await browse.library_of_user(look, user)
+    except Refused as refused:
+        if refused.status == _LOCKED:
+            raise unresolved.locked(f"The OneDrive of {user}") from refused
+        if refused.status == _FORBIDDEN:
+            raise unresolved.user_not_permitted(user, look.account) from refused
+        raise unresolved.no_onedrive(f"'{user}'") from refused
+
+
+async def _found(look: Look, found: dict[str, Any]) -> ResolvedFolder:
+    """Take what a share named."""
+    item = browse.remote_of(found)
+    drive_id = text_of(found, "parentReference.driveId")
+    if item is None or not drive_id:
+        raise unresolved.is_no_folder(text_of(found, "name") or "What the link names")
+    library = await browse.library_by_id(look, drive_id)
+    site = await _site_of(look, text_of(found, "parentReference.siteId"))
+    return await _shown(look, library, item, found, site)
+
+
+async def _site_of(look: Look, site_id: str) -> Site | None:
+    if not site_id:
+        return None
+    try:
+        answer = await look.ask(f"/sites/{encoded(site_id)}?{browse.SITE_FIELDS}", "the site")
+    except Refused:
+        return None
+    return browse.site_of(answer)
+
+
+async def _below(
+    look: Look, library: Library, path: tuple[str, ...], item_id: str | None = None
+) -> ResolvedFolder:
+    """Find an item by its path below a drive's root, or below another item."""
+    start = f"/drives/{encoded(library.drive_id)}/" + (
+        f"items/{encoded(item_id)}" if item_id else "root"
+    )
+    for length in range(len(path), -1, -1):
+        names = "/".join(quote(name, safe="") for name in path[:length])
+        url = f"{start}:/{names}:" if names else start
+        try:
+            found = await look.ask(f"{url}?{browse.ITEM_FIELDS}", "the folder")
+        except Refused as refused:
+            if refused.status == _LOCKED:
+                raise unresolved.locked(library.web_url) from refused
+            if refused.status == _FORBIDDEN:
+                raise unresolved.site_not_permitted(library.web_url, look.account) from refused
+            continue
+        if length < len(path):
+            raise unresolved.no_folder(library, path[:length], path[length])
+        item = browse.remote_of(found)
+        if item is not None:
+            return await _shown(look, library, item, found, library.site)
+    raise unresolved.no_folder(library, (), path[0] if path else item_id or "root")
+
+
+async def _shown(
+    look: Look, library: Library, item: RemoteItem, found: dict[str, Any], site: Site | None
+) -> ResolvedFolder:
+    """Check that an item is a folder, and gather what is shown of it."""
+    above = await _above(look, library.drive_id, item)
+    name = item.name or library.name
+    if item.kind is ItemKind.FILE:
+        raise unresolved.is_a_file(name, above[0].web_url or library.web_url)
+    if item.kind is ItemKind.PACKAGE:
+        raise unresolved.is_a_package(name)
+    if item.kind is ItemKind.SHORTCUT:
+        raise unresolved.is_a_shortcut(name, text_of(found, "remoteItem.webUrl", "webUrl"))
+    if item.kind not in {ItemKind.FOLDER, ItemKind.ROOT}:
+        raise unresolved.is_no_folder(name)
+    is_root = item.kind is ItemKind.ROOT
+    names = [] if is_root else [one.name or "" for one in reversed(above[:-1])] + [name]
+    return ResolvedFolder(
+        account_id=look.account.account_id,
+        account_name=look.account.name,
+        site_name=site.name if site else None,
+        site_url=site.web_url if site else None,
+        drive_id=library.drive_id,
+        drive_name=library.name,
+        drive_type=library.drive_type,
+        drive_url=library.web_url,
+        root_id=item.item_id if is_root else above[-1].item_id,
+        item_id=item.item_id,
+        path="/".join(names),
+        kind=str(item.kind),
+        name=library.name if is_root else name,
+        web_url=item.web_url or library.web_url,
+        ancestors=tuple(one.item_id for one in above),
+    )
+
+
+async def _above(look: Look, drive_id: str, item: RemoteItem) -> list[RemoteItem]:
+    """Return the folders above an item, the nearest first; asked for one by one, by id."""
+    found: list[RemoteItem] = []
+    while item.kind is not ItemKind.ROOT:
+        place = f"items/{encoded(item.parent_id)}" if item.parent_id else "root"
+        path = f"/drives/{encoded(drive_id)}/{place}?{browse.ITEM_FIELDS}"
+        parent = browse.remote_of(await look.ask(path, "the folder above"))
+        if parent is None or parent.item_id == item.item_id or len(found) >= _DEEPEST:
+            raise NeedsAttention(
+                "Microsoft Graph tells of a folder that lies in no drive.",
+                reason=Reason.SOURCE_MISBEHAVES,
+            )
+        found.append(parent)
+        item = parent
+    return found
