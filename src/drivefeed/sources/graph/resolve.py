@@ -123,11 +123,9 @@ async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused
     url = f"https://{host}/{quote('/'.join(address.path))}"
     if refused.status == _FORBIDDEN and len(address.path) > len(address.site):
         try:
-            found = await look.ask(_share_of(url), "the folder")
+            return await _found(look, await look.ask(_share_of(url), "the folder"))
         except Refused as second:
             refused = second if second.status == _LOCKED else refused
-        else:
-            return await _found(look, found)
     if refused.status == _LOCKED:
         raise unresolved.locked(url) from refused
     own = await _own_host_if_told(look)
@@ -160,7 +158,10 @@ async def _shared(look: Look, link: SharingLink) -> ResolvedFolder:
         if own is not None and not hosts_agree(link.host, own):
             raise unresolved.other_tenant(link.host, own, look.account) from refused
         raise unresolved.dead_link(look.account) from refused
-    return await _found(look, found)
+    try:
+        return await _found(look, found)
+    except Refused as refused:
+        raise unresolved.only_the_link(text_of(found, "name"), look.account) from refused
 
 
 def _share_of(url: str) -> str:
@@ -203,7 +204,11 @@ async def _of_user(look: Look, user: str) -> Library:
 
 
 async def _found(look: Look, found: dict[str, Any]) -> ResolvedFolder:
-    """Take what a share named."""
+    """Take what a share named.
+
+    Raises:
+        Refused: the account may read the item, but not the drive whose changes would be followed.
+    """
     item = browse.remote_of(found)
     drive_id = text_of(found, "parentReference.driveId")
     if item is None or not drive_id:

@@ -33,7 +33,8 @@ async def own_host(look: Look) -> str:
     """
     found = await look.ask(f"/sites/root?{browse.SITE_FIELDS}", "your root site")
     host = text_of(found, "siteCollection.hostname")
-    return (host or urlsplit(text_of(found, "webUrl")).hostname or "").lower()
+    host = (host or urlsplit(text_of(found, "webUrl")).hostname or "").lower()
+    return ".".join(_tenant(host))
 
 
 def hosts_agree(host: str, own: str) -> bool:

@@ -192,6 +192,16 @@ def dead_link(account: GraphAccount) -> NeedsAttention:
     )
 
 
+def only_the_link(name: str, account: GraphAccount) -> NeedsAttention:
+    """The link opens one folder of a drive that the account may not read."""
+    return NeedsAttention(
+        f"The link opens '{name}' for the account '{account.name}', but not the library it lies "
+        "in, whose changes have to be followed. Use an account that may read the library: its "
+        "owner's, a member's of the site, or an app's.",
+        reason=Reason.ACCESS_DENIED,
+    )
+
+
 def app_has_none(account: GraphAccount) -> NeedsAttention:
     """An app has no OneDrive of its own."""
     return NeedsAttention(
