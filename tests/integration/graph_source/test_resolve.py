@@ -9,11 +9,13 @@ import pytest
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.sources.graph.addresses import parse_address
-from drivefeed.sources.graph.resolve import ResolvedFolder, resolve
+from drivefeed.sources.graph.resolve import resolve
 from integration.graph_source.town import HOST, MY, Town, town
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from drivefeed.sources.graph.folders import ResolvedFolder
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ account may read ends in a sentence of :mod:`.unresolved`.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from drivefeed.domain.errors import NeedsAttention, NotFound
-from drivefeed.domain.reasons import Reason
-from drivefeed.domain.remote import ItemKind
 from drivefeed.sources.graph import browse, unresolved
+from drivefeed.sources.graph.folders import ResolvedFolder, shown
 from drivefeed.sources.graph.looking import Look, Refused, encoded, text_of
 from drivefeed.sources.graph.places import (
     CONSUMERS,
@@ -29,43 +27,10 @@ from drivefeed.sources.graph.places import (
 from drivefeed.sources.graph.sites import find_library, hosts_agree, own_host
 
 if TYPE_CHECKING:
-    from drivefeed.domain.remote import RemoteItem
     from drivefeed.sources.graph.browse import Library, Site
 
-_DEEPEST = 400
-"""Folders; the paths of SharePoint have no more characters."""
 _LOCKED = 423
 _FORBIDDEN = 403
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedFolder:
-    """A folder that was found, as it is shown back to whoever asked.
-
-    Attributes:
-        site_name: None where it lies in no site that the account may look at.
-        drive_type: ``documentLibrary``, ``business`` or ``personal``.
-        root_id: the id of the drive's root.
-        item_id: the folder's id; ``root_id`` for the whole library.
-        path: its names below the root, as Microsoft spells them; empty for the root.
-        ancestors: ids of the folders above it, the nearest first, the root last.
-    """
-
-    account_id: str
-    account_name: str
-    site_name: str | None
-    site_url: str | None
-    drive_id: str
-    drive_name: str
-    drive_type: str
-    drive_url: str
-    root_id: str
-    item_id: str
-    path: str
-    kind: str
-    name: str
-    web_url: str
-    ancestors: tuple[str, ...] = ()
 
 
 async def resolve(look: Look, address: Address) -> ResolvedFolder:
@@ -215,7 +180,7 @@ async def _found(look: Look, found: dict[str, Any]) -> ResolvedFolder:
         raise unresolved.is_no_folder(text_of(found, "name") or "What the link names")
     library = await browse.library_by_id(look, drive_id)
     site = await _site_of(look, text_of(found, "parentReference.siteId"))
-    return await _shown(look, library, item, found, site)
+    return await shown(look, library, item, found, site)
 
 
 async def _site_of(look: Look, site_id: str) -> Site | None:
@@ -250,57 +215,5 @@ async def _below(
             raise unresolved.no_folder(library, path[:length], path[length])
         item = browse.remote_of(found)
         if item is not None:
-            return await _shown(look, library, item, found, library.site)
+            return await shown(look, library, item, found, library.site)
     raise unresolved.no_folder(library, (), path[0] if path else item_id or "root")
-
-
-async def _shown(
-    look: Look, library: Library, item: RemoteItem, found: dict[str, Any], site: Site | None
-) -> ResolvedFolder:
-    """Check that an item is a folder, and gather what is shown of it."""
-    above = await _above(look, library.drive_id, item)
-    name = item.name or library.name
-    if item.kind is ItemKind.FILE:
-        raise unresolved.is_a_file(name, above[0].web_url or library.web_url)
-    if item.kind is ItemKind.PACKAGE:
-        raise unresolved.is_a_package(name)
-    if item.kind is ItemKind.SHORTCUT:
-        raise unresolved.is_a_shortcut(name, text_of(found, "remoteItem.webUrl", "webUrl"))
-    if item.kind not in {ItemKind.FOLDER, ItemKind.ROOT}:
-        raise unresolved.is_no_folder(name)
-    is_root = item.kind is ItemKind.ROOT
-    names = [] if is_root else [one.name or "" for one in reversed(above[:-1])] + [name]
-    return ResolvedFolder(
-        account_id=look.account.account_id,
-        account_name=look.account.name,
-        site_name=site.name if site else None,
-        site_url=site.web_url if site else None,
-        drive_id=library.drive_id,
-        drive_name=library.name,
-        drive_type=library.drive_type,
-        drive_url=library.web_url,
-        root_id=item.item_id if is_root else above[-1].item_id,
-        item_id=item.item_id,
-        path="/".join(names),
-        kind=str(item.kind),
-        name=library.name if is_root else name,
-        web_url=item.web_url or library.web_url,
-        ancestors=tuple(one.item_id for one in above),
-    )
-
-
-async def _above(look: Look, drive_id: str, item: RemoteItem) -> list[RemoteItem]:
-    """Return the folders above an item, the nearest first; asked for one by one, by id."""
-    found: list[RemoteItem] = []
-    while item.kind is not ItemKind.ROOT:
-        place = f"items/{encoded(item.parent_id)}" if item.parent_id else "root"
-        path = f"/drives/{encoded(drive_id)}/{place}?{browse.ITEM_FIELDS}"
-        parent = browse.remote_of(await look.ask(path, "the folder above"))
-        if parent is None or parent.item_id == item.item_id or len(found) >= _DEEPEST:
-            raise NeedsAttention(
-                "Microsoft Graph tells of a folder that lies in no drive.",
-                reason=Reason.SOURCE_MISBEHAVES,
-            )
-        found.append(parent)
-        item = parent
-    return found
