@@ -69,6 +69,11 @@ async def followed_sites(look: Look) -> tuple[Site, ...]:
     return tuple(site_of(one) for one in found if text_of(one, "id"))
 
 
+async def site_by_id(look: Look, site_id: str) -> Site:
+    """Return a site by Graph's id for it."""
+    return site_of(await look.ask(f"/sites/{encoded(site_id)}?{SITE_FIELDS}", "the site"))
+
+
 async def libraries(look: Look, site: Site) -> tuple[Library, ...]:
     """Return a site's document libraries; those that SharePoint hides are left out."""
     path = f"/sites/{encoded(site.site_id)}/drives?{DRIVE_FIELDS}"

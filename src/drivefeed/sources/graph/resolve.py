@@ -27,6 +27,7 @@ from drivefeed.sources.graph.places import (
 from drivefeed.sources.graph.sites import find_library, hosts_agree, own_host
 
 if TYPE_CHECKING:
+    from drivefeed.domain.remote import RemoteItem
     from drivefeed.sources.graph.browse import Library, Site
 
 _LOCKED = 423
@@ -49,9 +50,9 @@ async def resolve(look: Look, address: Address) -> ResolvedFolder:
         case DrivePath():
             return await _in_drive(look, address)
         case OwnDrive():
-            return await _below(look, await _own(look), address.path)
+            return await _below(look, await own_library(look), address.path)
         case UserDrive():
-            return await _below(look, await _of_user(look, address.user), address.path)
+            return await _below(look, await library_of_user(look, address.user), address.path)
 
 
 def _check_cloud(look: Look, address: Address) -> None:
@@ -148,7 +149,12 @@ async def _in_drive(look: Look, address: DrivePath) -> ResolvedFolder:
     return await _below(look, library, address.path, address.item_id)
 
 
-async def _own(look: Look) -> Library:
+async def own_library(look: Look) -> Library:
+    """Return the OneDrive of the person who signed in.
+
+    Raises:
+        NeedsAttention: nobody did, or the person has none.
+    """
     if not look.account.is_delegated:
         raise unresolved.app_has_none(look.account)
     try:
@@ -157,7 +163,12 @@ async def _own(look: Look) -> Library:
         raise unresolved.no_onedrive("The person who signed in") from refused
 
 
-async def _of_user(look: Look, user: str) -> Library:
+async def library_of_user(look: Look, user: str) -> Library:
+    """Return a person's OneDrive.
+
+    Raises:
+        NeedsAttention: the person has none, or the account may not read it.
+    """
     try:
         return await browse.library_of_user(look, user)
     except Refused as refused:
@@ -187,16 +198,26 @@ async def _site_of(look: Look, site_id: str) -> Site | None:
     if not site_id:
         return None
     try:
-        answer = await look.ask(f"/sites/{encoded(site_id)}?{browse.SITE_FIELDS}", "the site")
+        return await browse.site_by_id(look, site_id)
     except Refused:
         return None
-    return browse.site_of(answer)
 
 
 async def _below(
     look: Look, library: Library, path: tuple[str, ...], item_id: str | None = None
 ) -> ResolvedFolder:
-    """Find an item by its path below a drive's root, or below another item."""
+    found, item = await item_below(look, library, path, item_id)
+    return await shown(look, library, item, found, library.site)
+
+
+async def item_below(
+    look: Look, library: Library, path: tuple[str, ...], item_id: str | None = None
+) -> tuple[dict[str, Any], RemoteItem]:
+    """Find an item by its path below a drive's root, or below another item.
+
+    Raises:
+        NeedsAttention: there is none; says how far the path leads.
+    """
     start = f"/drives/{encoded(library.drive_id)}/" + (
         f"items/{encoded(item_id)}" if item_id else "root"
     )
@@ -215,5 +236,5 @@ async def _below(
             raise unresolved.no_folder(library, path[:length], path[length])
         item = browse.remote_of(found)
         if item is not None:
-            return await shown(look, library, item, found, library.site)
+            return found, item
     raise unresolved.no_folder(library, (), path[0] if path else item_id or "root")

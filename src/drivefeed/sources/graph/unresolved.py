@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.browse import Library, Site
+    from drivefeed.sources.graph.looking import Refused
 
+_LOCKED = 423
+_FORBIDDEN = 403
 _CLOUD_NAMES = {
     "global": "the worldwide cloud",
     "us_l4": "the US Government L4 (GCC High) cloud",
@@ -104,6 +107,29 @@ def locked(url: str) -> NeedsAttention:
         f"'{url}' is locked or archived. A SharePoint administrator has to unlock it first.",
         reason=Reason.ACCESS_DENIED,
     )
+
+
+def may_not_list_sites(account: GraphAccount) -> NeedsAttention:
+    """The account may not search for sites."""
+    cure = (
+        "The sign-in needs the permission Sites.Read.All"
+        if account.is_delegated
+        else "An app with Sites.Selected sees only the sites it was granted, and cannot list them"
+    )
+    return NeedsAttention(
+        f"The account '{account.name}' may not list the sites. {cure}; if you know the site, paste "
+        "its address: 'drivefeed browse --site https://…'.",
+        reason=Reason.ACCESS_DENIED,
+    )
+
+
+def not_shown(refusal: Refused, url: str, account: GraphAccount) -> NeedsAttention:
+    """A site or folder that was asked for by its address, in words for its refusal."""
+    if refusal.status == _LOCKED:
+        return locked(url)
+    if refusal.status == _FORBIDDEN:
+        return site_not_permitted(url, account)
+    return no_site(url)
 
 
 def no_libraries(site: Site) -> NeedsAttention:
