@@ -76,6 +76,17 @@ async def account_org(catalog: Catalog, account_id: str) -> str:
     return str(org_id)
 
 
+async def drive_at(catalog: Catalog, org_id: str, cloud: str, remote_id: str) -> str | None:
+    """Return the id of an org's drive by Microsoft's id, or None where it is not known yet."""
+    async with catalog.read() as connection:
+        found = await connection.execute(
+            select(drives.c.id).where(
+                drives.c.org_id == org_id, drives.c.drive_key == drive_key(cloud, remote_id)
+            )
+        )
+        return found.scalar_one_or_none()
+
+
 async def ensure_drive(
     catalog: Catalog,
     *,
