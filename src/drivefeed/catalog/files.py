@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, select, update
 
+from drivefeed.catalog.sources import policy_from
 from drivefeed.catalog.tables import connections, coverage, documents, drives, items
 from drivefeed.domain.errors import NotFound
+from drivefeed.domain.quiet import all_quiet_until
 from drivefeed.domain.remote import DriveRef
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class File:
         drive: how the source is asked for it; None where it did not come from a drive.
         folders: ids of the folders it lies in, outermost first.
         paused: whether every connection that admits it is paused.
+        policies: those of the connections that admit it and are not paused.
     """
 
     name: str
@@ -34,6 +38,15 @@ class File:
     quick_xor: str | None
     folders: tuple[str, ...]
     paused: bool
+    policies: tuple[Policy, ...] = ()
+
+    def quiet_until(self, now: int) -> int | None:
+        """Return when the quiet hours end that keep it from being copied, or None without any."""
+        return all_quiet_until(self.policies, now)
+
+    def deadline_ms(self, default: int) -> int:
+        """Return how long a backend may take for it: the shortest deadline of its connections."""
+        return min((one.deadline_ms or default for one in self.policies), default=default)
 
 
 async def fetch_file(catalog: Catalog, document_id: str) -> File:
@@ -65,7 +78,7 @@ async def fetch_file(catalog: Catalog, document_id: str) -> File:
         .where(documents.c.id == document_id)
     )
     admitting = (
-        select(connections.c.paused)
+        select(connections.c.paused, connections.c.policy)
         .join(coverage, coverage.c.connection_id == connections.c.id)
         .where(coverage.c.document_id == document_id, coverage.c.admitted)
     )
@@ -73,7 +86,7 @@ async def fetch_file(catalog: Catalog, document_id: str) -> File:
         row = (await connection.execute(whole)).mappings().one_or_none()
         if row is None:
             raise NotFound(f"There is no document {document_id} in the catalog.")
-        pauses = list((await connection.execute(admitting)).scalars())
+        wanting = list(await connection.execute(admitting))
     drive = DriveRef(row["account_id"], row["remote_id"]) if row["account_id"] else None
     return File(
         name=row["name"],
@@ -83,7 +96,8 @@ async def fetch_file(catalog: Catalog, document_id: str) -> File:
         media_type=row["media_type"],
         quick_xor=row["quick_xor"],
         folders=tuple(json.loads(row["folders"])),
-        paused=bool(pauses) and all(pauses),
+        paused=bool(wanting) and all(one.paused for one in wanting),
+        policies=tuple(policy_from(one.policy) for one in wanting if not one.paused),
     )
 
 

@@ -46,6 +46,8 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
         modified_at=_millis(times.last_modified_date_time) or _millis(item.modified),
         web_url=_text(item.web_url),
         malware=_there(item.malware),
+        shared=_there(item.shared),
+        child_count=_children(item.folder),
         deleted=_there(item.deleted) or _there(item.removed),
     )
 
@@ -99,6 +101,11 @@ def kind_of(item: wire.WireItem) -> ItemKind:
 def _there(facet: object) -> bool:
     """A facet is set by being there, even empty; null and false are not."""
     return facet is not None and facet is not False
+
+
+def _children(folder: object) -> int | None:
+    count = folder.get("childCount") if isinstance(folder, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 def _text(value: str | None) -> str | None:
