@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import getpass
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
 from drivefeed.cli.context import account_parts, door_of, run
-from drivefeed.cli.output import new_table, print_json, say
+from drivefeed.cli.forecast import tell_forecast
+from drivefeed.cli.output import new_table, on_terminal, print_json, say
 from drivefeed.domain.policies import differences, policy_of, policy_words
 from drivefeed.services.choosing import (
     Overlap,
     Relation,
     choose,
-    connect_choice,
     name_for,
     routes_for,
 )
+from drivefeed.services.plan import apply_plan, plan_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from drivefeed.domain.model import Policy
+    from drivefeed.domain.plan import Plan
     from drivefeed.services.choosing import Choice
 
+_TOLD_PAGES = 25
 _KINDS = {
     "documentLibrary": "document library",
     "business": "OneDrive for work",
@@ -60,6 +64,7 @@ class Outcome:
     choice: Choice
     name: str
     policy: Policy
+    plan: Plan
     connection_id: str | None
     applied: bool
     runs: bool
@@ -79,14 +84,17 @@ class Outcome:
 
 def run_connect(wish: Wish, *, apply: bool, as_json: bool) -> None:
     """Understand an address, show it back, and connect it if that is wished."""
-    outcome = run(_connect(wish, apply=apply))
+    is_watched = not as_json and on_terminal()
+    outcome = run(_connect(wish, apply=apply, tell=_tell_listing if is_watched else None))
     if as_json:
         print_json(_json_of(outcome))
     else:
         _tell(outcome)
 
 
-async def _connect(wish: Wish, *, apply: bool) -> Outcome:
+async def _connect(
+    wish: Wish, *, apply: bool, tell: Callable[[int], None] | None = None
+) -> Outcome:
     async with account_parts() as parts:
         catalog = parts.catalog
         routes = await routes_for(catalog, parts.accounts, account=wish.account, org=wish.org)
@@ -97,17 +105,30 @@ async def _connect(wish: Wish, *, apply: bool) -> Outcome:
             base=choice.same.policy if choice.same is not None else None,
         )
         name = await name_for(catalog, choice, wish.name)
-        connection_id = choice.same.connection_id if choice.same is not None else None
+        folder = choice.folder
+        plan = await plan_connection(
+            parts, choice.route.account_id, folder.drive_id, folder.item_id, policy, tell=tell
+        )
+        connection_id = plan.connection_id
         if apply:
-            connection_id = await connect_choice(
-                catalog,
-                choice,
-                policy,
-                name=name,
-                interval_ms=int(parts.settings.poll_seconds * 1000),
+            connection_id = await apply_plan(
+                parts, plan, name=name, actor=_actor(), url=wish.address.strip()
             )
         runs = door_of(parts.settings) is not None
-    return Outcome(choice, name, policy, connection_id, apply, runs)
+    return Outcome(choice, name, policy, plan, connection_id, apply, runs)
+
+
+def _actor() -> str:
+    """Who does it, for the audit log."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody without a name on this machine"
+
+
+def _tell_listing(pages: int) -> None:
+    if pages % _TOLD_PAGES == 0:
+        say(f"[dim]{pages} pages of the library are listed …[/]")
 
 
 def _json_of(outcome: Outcome) -> dict[str, Any]:
@@ -132,6 +153,7 @@ def _json_of(outcome: Outcome) -> dict[str, Any]:
             }
             for one in choice.overlaps
         ],
+        "plan": asdict(outcome.plan),
         "refused": [{"account": name, "why": why} for name, why in choice.refused],
         "applied": outcome.applied,
         "connection_id": outcome.connection_id,
@@ -146,6 +168,11 @@ def _tell(outcome: Outcome) -> None:
     say(table)
     for name, why in choice.refused:
         say(f"[dim]The account '{escape(name)}' was tried before: {escape(why)}[/]")
+    if choice.asked != choice.route:
+        say(
+            f"[dim]The account '{escape(choice.asked.name)}' found it; the library is read through "
+            f"'{escape(choice.route.name)}' already, and stays so.[/]"
+        )
     for one in choice.overlaps:
         say(f"[yellow]{escape(meaning_of(one))}[/]")
     if choice.same is None:
@@ -159,6 +186,7 @@ def _tell(outcome: Outcome) -> None:
             say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
     else:
         say(f"It is connected already, as '{escape(choice.same.name)}'; nothing changes.")
+    tell_forecast(outcome.plan)
     _tell_end(outcome)
 
 

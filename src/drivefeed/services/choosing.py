@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.connecting import connect, ensure_drive
 from drivefeed.catalog.routes import all_routes, connection_names, known_drive
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.identity import drive_key
 from drivefeed.domain.reasons import Reason
-from drivefeed.domain.remote import RemoteDrive
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.folders import lineage
 from drivefeed.sources.graph.looking import Refused
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.routes import KnownDrive, Route
-    from drivefeed.domain.model import Connection, Policy
+    from drivefeed.domain.model import Connection
     from drivefeed.domain.remote import RemoteItem
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.folders import ResolvedFolder
@@ -62,7 +60,8 @@ class Choice:
 
     Attributes:
         route: the account through which the drive is, or will be, read.
-        cloud: a key of the account module's ``CLOUDS``.
+        asked: the account that found it. A drive is read through one account, and one that is
+            followed already keeps its own; so the two can differ.
         same: the connection of this very folder, if there is one.
         overlaps: connections inside of which it lies, the innermost first, then those it contains.
         refused: accounts that were tried before and may not read it, each with why.
@@ -70,7 +69,7 @@ class Choice:
 
     folder: ResolvedFolder
     route: Route
-    cloud: str
+    asked: Route
     same: Connection | None
     overlaps: tuple[Overlap, ...]
     refused: tuple[tuple[str, str], ...] = ()
@@ -135,19 +134,17 @@ async def choose(
         DrivefeedError: Microsoft Graph could not be asked.
     """
     address = parse_address(text)
-    folder, route, refused = await _first(source, routes, address)
-    look = await source.look(route.account_id)
-    cloud = look.account.cloud
-    known = await known_drive(catalog, route.org_id, drive_key(cloud, folder.drive_id))
-    same: Connection | None = None
-    overlaps: tuple[Overlap, ...] = ()
-    if known is not None:
-        same, overlaps = await _meets(look, folder, known)
-        if len(routes) > 1:
-            # A drive is read through one account; another is taken only where it is named.
-            route = next((one for one in routes if one.account_id == known.account_id), route)
-            folder = replace(folder, account_id=route.account_id, account_name=route.name)
-    return Choice(folder, route, cloud, same, overlaps, refused)
+    folder, asked, refused = await _first(source, routes, address)
+    look = await source.look(asked.account_id)
+    key = drive_key(look.account.cloud, folder.drive_id)
+    known = await known_drive(catalog, asked.org_id, key)
+    if known is None:
+        return Choice(folder, asked, asked, None, (), refused)
+    same, overlaps = await _meets(look, folder, known)
+    everybody = {one.account_id: one for one in await all_routes(catalog)}
+    route = everybody.get(known.account_id, asked)
+    folder = replace(folder, account_id=route.account_id, account_name=route.name)
+    return Choice(folder, route, asked, same, overlaps, refused)
 
 
 async def _first(
@@ -227,34 +224,3 @@ async def name_for(catalog: Catalog, choice: Choice, wanted: str | None) -> str:
     while f"{folder.name} ({number})".casefold() in taken:
         number += 1
     return f"{folder.name} ({number})"
-
-
-async def connect_choice(
-    catalog: Catalog, choice: Choice, policy: Policy, *, name: str, interval_ms: int
-) -> str:
-    """Connect a folder that was chosen; a daemon that runs begins within a second.
-
-    Args:
-        interval_ms: how often its drive is asked for changes.
-
-    Returns:
-        The connection's id.
-    """
-    folder = choice.folder
-    drive_id = await ensure_drive(
-        catalog,
-        org_id=choice.route.org_id,
-        account_id=choice.route.account_id,
-        cloud=choice.cloud,
-        remote=RemoteDrive(
-            drive_id=folder.drive_id,
-            drive_type=folder.drive_type,
-            name=folder.drive_name,
-            web_url=folder.drive_url or None,
-            root_id=folder.root_id,
-        ),
-        interval_ms=interval_ms,
-    )
-    return await connect(
-        catalog, drive_id=drive_id, root_item_id=folder.item_id, name=name, policy=policy
-    )
