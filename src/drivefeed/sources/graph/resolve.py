@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.remote import ItemKind
 from drivefeed.sources.graph import browse, unresolved
 from drivefeed.sources.graph.folders import ResolvedFolder, shown
 from drivefeed.sources.graph.looking import Look, Refused, encoded, text_of
@@ -145,6 +146,8 @@ async def _in_drive(look: Look, address: DrivePath) -> ResolvedFolder:
     except Refused as refused:
         if refused.status == _LOCKED:
             raise unresolved.locked(f"The drive {address.drive_id}") from refused
+        if refused.status == _FORBIDDEN and address.cloud == CONSUMERS:
+            raise unresolved.someone_elses(address.drive_id, look.account) from refused
         raise unresolved.no_drive(address.drive_id) from refused
     return await _below(look, library, address.path, address.item_id)
 
@@ -218,6 +221,9 @@ async def item_below(
     Raises:
         NeedsAttention: there is none; says how far the path leads.
     """
+    if look.account.cloud == "china" or any("%" in name for name in path):
+        # Graph decodes '%' in paths twice (onedrive-api-docs#1455); China knows no paths.
+        item_id, path = await _walked(look, library, path, item_id), ()
     start = f"/drives/{encoded(library.drive_id)}/" + (
         f"items/{encoded(item_id)}" if item_id else "root"
     )
@@ -227,14 +233,33 @@ async def item_below(
         try:
             found = await look.ask(f"{url}?{browse.ITEM_FIELDS}", "the folder")
         except Refused as refused:
-            if refused.status == _LOCKED:
-                raise unresolved.locked(library.web_url) from refused
-            if refused.status == _FORBIDDEN:
-                raise unresolved.site_not_permitted(library.web_url, look.account) from refused
+            if refused.status in {_LOCKED, _FORBIDDEN}:
+                raise unresolved.not_shown(refused, library.web_url, look.account) from refused
             continue
-        if length < len(path):
-            raise unresolved.no_folder(library, path[:length], path[length])
         item = browse.remote_of(found)
+        if length < len(path):
+            if item is not None and item.kind is ItemKind.SHORTCUT:
+                target = text_of(found, "remoteItem.webUrl")
+                raise unresolved.is_a_shortcut(path[length - 1], target)
+            raise unresolved.no_folder(library, path[:length], path[length])
         if item is not None:
             return found, item
     raise unresolved.no_folder(library, (), path[0] if path else item_id or "root")
+
+
+async def _walked(
+    look: Look, library: Library, path: tuple[str, ...], item_id: str | None
+) -> str | None:
+    """Follow names through the listings of folders; return the id of the last."""
+    for place, name in enumerate(path):
+        wanted, here = name.casefold(), item_id or "root"
+        item_id = None
+        async for page in browse.children(look, library.drive_id, here):
+            item_id = next(
+                (one.item_id for one in page if (one.name or "").casefold() == wanted), None
+            )
+            if item_id is not None:
+                break
+        if item_id is None:
+            raise unresolved.no_folder(library, path[:place], name)
+    return item_id
