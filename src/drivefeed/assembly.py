@@ -94,16 +94,13 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
 def concurrency_of(settings: Settings) -> dict[Stage, int]:
     """Return how many jobs of each stage run at a time in this process."""
     return {
-        stage: settings.concurrency.get(stage.value, spec.concurrency)
-        for stage, spec in QUEUES.items()
+        stage: settings.concurrency.get(stage, spec.concurrency) for stage, spec in QUEUES.items()
     }
 
 
 def attempts_of(settings: Settings) -> dict[Stage, int]:
     """Return how many attempts a delivery of each stage has."""
-    return {
-        stage: settings.attempts.get(stage.value, spec.attempts) for stage, spec in QUEUES.items()
-    }
+    return {stage: settings.attempts.get(stage, spec.attempts) for stage, spec in QUEUES.items()}
 
 
 def windows_of(concurrency: Mapping[Stage, int]) -> dict[Stage, int]:

@@ -21,7 +21,7 @@ from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
-from drivefeed.queue.embedded import EmbeddedValkey
+from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.relay import Relay
@@ -172,12 +172,12 @@ class Daemon:
             stack.push_async_callback(valkey.stop)
             watching = asyncio.create_task(valkey.run(), name="embedded queue")
             stack.callback(watching.cancel)
-            # The lock on the data folder is held: whoever worked on it before is dead.
-            freed = await heartbeats.bury_all(self.parts.catalog)
-            if freed:
-                _log.info("work_resumes", count=freed)
+            await self._bury_all()
         else:
             url = settings.redis_url.get_secret_value()
+            if settings.is_for_one_process:
+                stack.enter_context(alone_on(settings.data_dir / "queue"))
+                await self._bury_all()
         queue = BullmqQueue(
             url,
             prefix=settings.queue_prefix,
@@ -190,6 +190,12 @@ class Daemon:
         for words in await queue.warnings():
             _log.warning("queue_setting", words=words)
         return queue
+
+    async def _bury_all(self) -> None:
+        """Free what was under way: with the data folder locked, whoever did it is dead."""
+        freed = await heartbeats.bury_all(self.parts.catalog)
+        if freed:
+            _log.info("work_resumes", count=freed)
 
     async def _assemble(
         self, stack: AsyncExitStack, queue: BullmqQueue

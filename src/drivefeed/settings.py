@@ -16,6 +16,7 @@ from pydantic_settings import (
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
@@ -177,8 +178,10 @@ class Settings(BaseSettings):
     ru_per_minute: Annotated[int, Field(gt=0)] = Field(
         default=1250, description="Resource units a minute that Microsoft grants this app."
     )
-    concurrency: dict[str, int] = Field(default={}, description="By stage, where not the default.")
-    attempts: dict[str, Annotated[int, Field(ge=1)]] = Field(
+    concurrency: dict[Stage, Annotated[int, Field(ge=1)]] = Field(
+        default={}, description="By stage, where not the default."
+    )
+    attempts: dict[Stage, Annotated[int, Field(ge=1)]] = Field(
         default={}, description="How often a step is tried, by stage, where not the default."
     )
     embedding_threads: Annotated[int, Field(ge=1)] = Field(
@@ -220,6 +223,12 @@ class Settings(BaseSettings):
     def catalog_url(self) -> str:
         """The database's URL."""
         return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
+
+    @property
+    def is_for_one_process(self) -> bool:
+        """Whether a part lies in the data folder, where only one process can work on it."""
+        is_sqlite = self.catalog_url.startswith("sqlite")
+        return is_sqlite or self.s3 is None or not self.qdrant_url
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
@@ -12,18 +13,19 @@ if TYPE_CHECKING:
 NAMESPACE = UUID("5f1c5a36-6d0b-5c0e-9a55-0d8f6b1f8a11")
 """The root of all UUIDv5 that drivefeed derives; changing it would re-import everything."""
 
-_PERSONAL_ID_LENGTH = 16
+_PERSONAL = re.compile(r"[0-9A-Fa-f]{1,16}")
 
 
 def drive_key(cloud: str, drive_id: str) -> str:
     """Return the one spelling of a drive's id within a cloud.
 
-    Personal drive ids come in varying case and lose leading zeros (onedrive-api-docs#1890), so
-    they are lower-cased and padded to 16; business ids start with ``b!`` and are case-sensitive.
+    Personal drives have 16 hex digits, which Microsoft writes in either case and sometimes
+    without leading zeros (onedrive-api-docs#1890); all others contain a ``!`` and are told apart
+    exactly.
     """
-    if drive_id.startswith("b!"):
-        return f"{cloud}:{drive_id}"
-    return f"{cloud}:{drive_id.lower().rjust(_PERSONAL_ID_LENGTH, '0')}"
+    if _PERSONAL.fullmatch(drive_id):
+        return f"{cloud}:{drive_id.lower().zfill(16)}"
+    return f"{cloud}:{drive_id}"
 
 
 def document_id(org_id: str, source: str, item: str) -> str:

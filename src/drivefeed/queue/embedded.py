@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from drivefeed.queue.server_files import ServerFolder, down
 from drivefeed.queue.server_process import PortTaken, ServerProcess, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from drivefeed.domain.errors import PartDown
@@ -51,6 +52,27 @@ def refuse_beside_another(folder: Path) -> None:
     files = ServerFolder(folder)
     if files.is_locked("daemon"):
         raise _another(files)
+
+
+@contextmanager
+def alone_on(folder: Path) -> Iterator[None]:
+    """Keep other processes off ``folder`` for a while, as a server on it would.
+
+    For a daemon whose queue is elsewhere and whose other parts are in the data folder.
+
+    Raises:
+        PartDown: another process uses it already; the sentence names it.
+    """
+    files = ServerFolder(folder)
+    files.create()
+    lock = files.lock("daemon")
+    if lock is None:
+        raise _another(files)
+    try:
+        files.sign(lock)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _another(files: ServerFolder) -> PartDown:

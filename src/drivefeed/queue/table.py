@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from drivefeed.domain.retry import backoff_ms
 from drivefeed.ports import Stage
 
 _DAY = 86_400
@@ -47,17 +48,14 @@ class QueueSpec:
     def backoff(self, attempt: int, fraction: float) -> int:
         """Return how many milliseconds to wait after the failed attempt number ``attempt``.
 
-        The wait doubles with each attempt up to ``backoff_max``. Half of it is certain and half
-        is jitter, so that jobs that failed together do not come back together.
-
-        Args:
-            attempt: 1 after the first attempt.
-            fraction: a random number in [0, 1), injected so that this stays pure.
+        See :func:`drivefeed.domain.retry.backoff_ms`; ``fraction`` is random in [0, 1).
         """
-        doublings = min(max(attempt, 1) - 1, 32)  # 2**32 is beyond every maximum
-        full = min(self.backoff_seconds * 2.0**doublings, self.backoff_max)
-        jitter = min(max(fraction, 0.0), 1.0)
-        return round(1000 * full * (0.5 + 0.5 * jitter))
+        return backoff_ms(
+            attempt,
+            fraction=fraction,
+            first_ms=round(1000 * self.backoff_seconds),
+            longest_ms=round(1000 * self.backoff_max),
+        )
 
 
 _SPECS = (

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import redis
 
 from drivefeed.domain.errors import PartDown
 from drivefeed.queue import EmbeddedValkey, deathsig, embedded_url, server_files
+from drivefeed.queue.embedded import alone_on
 from support.waiting import until
 
 if TYPE_CHECKING:
@@ -194,6 +196,21 @@ async def test_an_orphan_is_stopped_by_the_next_start(folder: Path, another_proc
     await server.start()
     assert not is_running(orphan)
     await server.stop()
+
+
+async def test_a_daemon_with_its_queue_elsewhere_keeps_others_off_its_folder(
+    tmp_path: Path,
+) -> None:
+    with alone_on(tmp_path):
+        for second in (EmbeddedValkey(tmp_path).start, partial(_hold, tmp_path)):
+            with pytest.raises(PartDown, match=f"Another drivefeed .process {os.getpid()}."):
+                await second()
+    await _hold(tmp_path)
+
+
+async def _hold(folder: Path) -> None:
+    with alone_on(folder):
+        pass
 
 
 async def test_a_second_daemon_on_the_same_folder_is_refused(

@@ -3,7 +3,6 @@ import pytest
 
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph import normalise_drive_id
 from drivefeed.sources.graph.links import (
     check_endpoint,
     check_link,
@@ -78,18 +77,6 @@ def test_download_urls_that_are_not_followed(location: str | None) -> None:
     with pytest.raises(Transient) as caught:
         download_url(location, httpx.URL(BASE))
     assert "SECRET" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "normal"),
-    [
-        ("b!AbC-dEf", "b!AbC-dEf"),
-        ("ABCDEF0123456789", "abcdef0123456789"),
-        ("BCDEF0123456789", "0bcdef0123456789"),
-    ],
-)
-def test_personal_drive_ids_have_one_form(given: str, normal: str) -> None:
-    assert normalise_drive_id(given) == normal
 
 
 def test_a_stored_link_follows_the_endpoint_to_another_address() -> None:

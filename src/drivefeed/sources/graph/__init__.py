@@ -13,7 +13,7 @@ from drivefeed.sources.graph.account import (
     WorkloadIdentity,
 )
 from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
-from drivefeed.sources.graph.source import GraphSource, normalise_drive_id
+from drivefeed.sources.graph.source import GraphSource
 
 __all__ = [
     "ClientCertificate",
@@ -26,5 +26,4 @@ __all__ = [
     "QuickXor",
     "SignedInUser",
     "WorkloadIdentity",
-    "normalise_drive_id",
 ]

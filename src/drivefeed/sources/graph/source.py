@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -35,18 +34,6 @@ _DRIVE_FIELDS = ("id", "driveType", "name", "webUrl")
 _PREFER = {"Prefer": "Include-Feature=AddToOneDrive"}
 _SMALL_PAGE = 128 * 1024
 """Bytes of a page that is read on the event loop; takes a few milliseconds."""
-_PERSONAL = re.compile(r"[0-9A-Fa-f]{1,16}")
-
-
-def normalise_drive_id(drive_id: str) -> str:
-    """Return the form of a driveId by which drives are told apart.
-
-    Personal drives have 16 hex digits, which Microsoft writes in either case and sometimes
-    without leading zeros; all others contain a ``!`` and are told apart exactly.
-    """
-    if _PERSONAL.fullmatch(drive_id):
-        return drive_id.lower().zfill(16)
-    return drive_id
 
 
 class GraphSource:
