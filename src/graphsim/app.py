@@ -9,19 +9,18 @@ from graphsim.addressing import parse_address
 from graphsim.downloads import Downloads, is_download
 from graphsim.entra import Entra
 from graphsim.errors import GraphError
+from graphsim.estate import Estate
 from graphsim.exchange import DroppedError, Exchange, Receive, Scope, Send
 from graphsim.faults import Faults
-from graphsim.graph import Caller, Graph
+from graphsim.graph import Graph
 from graphsim.pages import Pages
 from graphsim.requestlog import RequestLog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphsim.clock import Clock
     from graphsim.drives import Drive
-    from graphsim.grants import Directory
     from graphsim.seals import Seals
+    from graphsim.tenancy import Directory
 
 Connections = dict[tuple[str, int], asyncio.Transport]
 """Open connections by the client's address, so that faults can cut them."""
@@ -42,7 +41,7 @@ class Application:
 
     def __init__(
         self,
-        drives: Sequence[Drive],
+        drives: list[Drive],
         directory: Directory,
         seals: Seals,
         clock: Clock,
@@ -51,15 +50,15 @@ class Application:
         url_lifetime: float = 3600,
         download_host: str | None = None,
     ) -> None:
-        self.drives = drives
+        self.estate = Estate(drives, directory)
+        self.drives = self.estate.drives
         self.clock = clock
         self.faults = Faults()
         self.log = RequestLog()
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
         self.downloads = Downloads(drives, seals, clock, url_lifetime, download_host)
-        users = [directory.user_id, directory.user_name]
-        self.graph = Graph(drives, users, Pages(seals, page_size), self.downloads)
+        self.graph = Graph(self.estate, Pages(seals, page_size), self.downloads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
@@ -90,8 +89,8 @@ class Application:
         if address is None:
             await self.entra.answer(exchange)
             return
-        delegated = self.entra.delegated(exchange.headers.get("authorization"))
-        await self.graph.answer(exchange, address, Caller(delegated=delegated))
+        caller = self.entra.caller(exchange.headers.get("authorization"))
+        await self.graph.answer(exchange, address, caller)
 
     @staticmethod
     async def _refuse(exchange: Exchange, error: GraphError) -> None:

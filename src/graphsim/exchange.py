@@ -105,6 +105,7 @@ class Exchange:
         self.entry.op = op
         self.entry.drive, self.entry.item = self.asked.drive, self.asked.item
         self.entry.name = self.asked.name
+        self.entry.flow, self.entry.user = self.asked.flow, self.asked.user
         if first:
             self._log.understood(self.entry)
 
@@ -136,13 +137,18 @@ class Exchange:
 
     async def form(self) -> dict[str, str]:
         """Return the fields of a URL-encoded form, of at most 64 KiB."""
+        body = await self.body()
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+    async def body(self) -> bytes:
+        """Return the body of the request, of about 64 KiB at most."""
         body = bytearray()
         while len(body) <= _MAX_FORM:
             message = await self._receive()
             body += message.get("body", b"")
             if not message.get("more_body", False):
                 break
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        return bytes(body)
 
     async def json(
         self,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import tempfile
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +15,24 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphsim.admin import admin_app
 from graphsim.app import Application, Connections
+from graphsim.assertions import Issuer
 from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, SystemClock
 from graphsim.directory import DirectoryDrive
 from graphsim.drives import Drive, MemoryDrive
 from graphsim.endpoints import Endpoints, describe
 from graphsim.identity import remembered_identity
-from graphsim.items import Profile
+from graphsim.items import Profile, guid
 from graphsim.seals import Seals
+from graphsim.tenancy import App, Person
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
+    from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
+    from graphsim.tenancy import Directory
 
 
 class GraphSim:
@@ -64,15 +69,82 @@ class GraphSim:
         """The requests so far."""
         return self.app.log
 
-    def access_token(self, *, delegated: bool = False) -> str:
-        """Return a bearer token for Graph without the way through the token endpoint."""
-        grants = self.app.entra.grants
-        directory = self.app.entra.directory
-        form = {"grant_type": "client_credentials"}
-        if delegated:
-            form = {"grant_type": "refresh_token", "refresh_token": grants.refresh_token()}
-        answer = grants.exchange(form, (directory.client_id, directory.client_secret), "")
-        return str(answer["access_token"])
+    @property
+    def directory(self) -> Directory:
+        """Tenants, apps, people, and the knobs over tokens."""
+        return self.app.entra.directory
+
+    @property
+    def estate(self) -> Estate:
+        """Sites, drives and sharing links."""
+        return self.app.estate
+
+    def access_token(
+        self,
+        *,
+        delegated: bool = False,
+        person: Person | None = None,
+        app: App | None = None,
+        permissions: Iterable[str] | None = None,
+    ) -> str:
+        """Return a bearer token for Graph without the way through the token endpoint.
+
+        Args:
+            delegated: On behalf of the first person, rather than of the app itself.
+            person: On behalf of this person.
+            app: The first app by default.
+            permissions: What the token carries; what the app has consent for by default.
+        """
+        app = app or self.directory.app
+        who = person or (self.directory.person if delegated else None)
+        carried = app.roles if permissions is None else set(permissions)
+        tenant = who.tenant_id if who else self.directory.tenant_id
+        return self.app.entra.grants.tokens.make(app, tenant, who, carried)
+
+    def add_drive(self, name: str, profile: Profile | str = Profile.BUSINESS) -> MemoryDrive:
+        """Make a drive in memory that belongs nowhere yet; see the methods below."""
+        number = len(self.app.drives)
+        drive = MemoryDrive(name, Profile(profile), self._seals, self.clock, f"{number}:{name}")
+        self.app.drives.append(drive)
+        return drive
+
+    def add_site(self, name: str, path: str | None = None, tenant_id: str | None = None) -> Site:
+        """Make a team site with one library, "Documents" (``Shared Documents`` in addresses)."""
+        site = self.estate.add_site(name, path, tenant_id)
+        self.add_library(site, "Documents", "Shared Documents")
+        return site
+
+    def add_library(self, site: Site, name: str, address: str | None = None) -> MemoryDrive:
+        """Give a site another library."""
+        drive = self.add_drive(name, Profile.DOCUMENT_LIBRARY)
+        site.put(drive, address or name)
+        return drive
+
+    def add_person(
+        self, name: str, display_name: str = "", *, onedrive: bool = True, tenant_id: str = ""
+    ) -> Person:
+        """Register a person by user principal name, with or without a OneDrive."""
+        tenant = tenant_id or self.directory.tenant_id
+        identifier = str(uuid.UUID(guid(f"person:{name}")))
+        person = Person(identifier, name, display_name or name.partition("@")[0], tenant)
+        self.directory.add_person(person)
+        if onedrive:
+            drive = self.add_drive("OneDrive")
+            drive.owner = person
+            person.drives.append(drive)
+            self.estate.personal_site(person).put(drive, "Documents")
+        return person
+
+    def add_app(self, name: str = "another app", **facts: Any) -> App:
+        """Register an app with no credential; ``roles``, ``scopes`` … as in :class:`App`."""
+        identifier = str(uuid.UUID(guid(f"app:{name}")))
+        return self.directory.add_app(App(identifier, name, **facts))
+
+    def add_issuer(self, url: str = "https://issuer.graphsim.invalid") -> Issuer:
+        """Register an issuer of federated tokens."""
+        issuer = Issuer(url, self.clock)
+        self.directory.issuers[url] = issuer.public_pem
+        return issuer
 
 
 class _Server(uvicorn.Server):
@@ -123,9 +195,8 @@ async def serve(
         names = memory or (() if folders else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
         size, life = page_size, url_lifetime
-        app = Application(
-            drives, identity.directory(), seals, clock, page_size=size, url_lifetime=life
-        )
+        directory = identity.directory(personal=kind is Profile.PERSONAL)
+        app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
         async with _running(app, state, port) as endpoints:
             yield GraphSim(app, endpoints, clock, seals)
 

@@ -5,10 +5,13 @@ Nothing is imported before a command runs, so that ``--help`` and ``version`` an
 
 from __future__ import annotations
 
+from collections.abc import Callable  # noqa: TC003 - the table below is made of them
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import Annotated
 
 import typer
+
+from drivefeed.cli.choose import browse, connect
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
@@ -178,8 +181,9 @@ def version(*, as_json: Json = False) -> None:
     typer.echo(f'{{"version": "{__version__}"}}' if as_json else f"drivefeed {__version__}")
 
 
-PANELS = {
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up),
+    "Choose": (browse, connect),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals),
     "Examine": (verify, doctor, queues, board_env, version),

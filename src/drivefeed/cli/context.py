@@ -118,6 +118,16 @@ async def existing_parts() -> AsyncIterator[Parts]:
         yield parts
 
 
+@asynccontextmanager
+async def account_parts() -> AsyncIterator[Parts]:
+    """Open all parts of an installation that has data, or whose settings have an account."""
+    from drivefeed.bootstrap import open_parts
+
+    settings = settings_for_commands()
+    async with open_parts(settings if settings.accounts else existing_settings()) as parts:
+        yield parts
+
+
 def door_of(settings: Settings) -> Path | None:
     """Return the socket of the daemon that runs on the data folder, or None."""
     try:
