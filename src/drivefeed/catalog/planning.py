@@ -20,12 +20,14 @@ from drivefeed.catalog.deciding import (
 )
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.sources import connection_of, drive_in
-from drivefeed.catalog.tables import connections, coverage, documents, items
+from drivefeed.catalog.tables import connections, coverage, documents, imports, items
 from drivefeed.catalog.tree import items_after, known_items, lineages
 from drivefeed.domain.delta import braked
+from drivefeed.domain.lifecycle import State
 from drivefeed.domain.model import Connection, Policy
 from drivefeed.domain.plan import Change, Tally
 from drivefeed.domain.policies import differences
+from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 1000
 _NOBODY = ""
+_HAS_COME = frozenset({State.STORED, State.SUBMITTED, State.SETTLED, State.REJECTED})
+"""States of an import that is not downloaded again; one that was refused stays refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class _Standing:
 
     tally: Tally = field(default_factory=Tally)
     added: int = 0
+    returning: int = 0
     removed: list[str] = field(default_factory=list)
     documents: int = 0
 
@@ -169,6 +174,8 @@ async def _count_chunk(
     present = await _present(connection, drive, [one for one, v in verdicts if v.admitted])
     for one, verdict in verdicts:
         _compare(standing, one, verdict, admitted_now)
+        if verdict.admitted and one.item_id not in admitted_now:
+            standing.returning += present.get(one.item_id) == State.SETTLED
         if verdict.gone:
             continue
         if verdict.reason is not None:
@@ -208,24 +215,18 @@ async def _admitted(
 
 async def _present(
     connection: AsyncConnection, drive: Drive, files: Sequence[TreeItem]
-) -> set[str]:
-    """Return the ids of those files whose present version is wanted already."""
-    versions = {
-        Admission.document_id_of(drive, one.item_id): (
-            one.item_id,
-            Admission.import_id_of(drive, one),
-        )
-        for one in files
-    }
-    found: set[str] = set()
+) -> dict[str, str]:
+    """Return the states of those files whose present version needs no download any more."""
+    versions = {Admission.import_id_of(drive, one): one.item_id for one in files}
+    found: dict[str, str] = {}
     for batch in batches(versions):
         rows = await connection.execute(
-            select(documents.c.id, documents.c.wanted_import_id).where(documents.c.id.in_(batch))
+            select(imports.c.id, imports.c.state, imports.c.reason).where(imports.c.id.in_(batch))
         )
         for row in rows:
-            item_id, import_id = versions[row.id]
-            if row.wanted_import_id == import_id:
-                found.add(item_id)
+            has_come = row.state in _HAS_COME and row.reason != Reason.GONE_AT_SOURCE
+            if has_come or row.reason == Reason.SAME_BYTES:
+                found[versions[row.id]] = row.state
     return found
 
 
@@ -250,6 +251,7 @@ async def _change(
     return Change(
         options=differences(known.policy, policy),
         added=standing.added,
+        returning=standing.returning,
         removed=removed,
         hidden=hidden,
         kept=kept,

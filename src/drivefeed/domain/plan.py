@@ -56,6 +56,7 @@ class Change:
     Attributes:
         options: what changes, as (option, before, after).
         added: files that come in.
+        returning: of those, the ones that are not erased yet, and are shown again at once.
         removed: files that this connection lets go.
         hidden: of those, the ones that search shows now and will not show any more, at once.
         kept: of those, the ones that stay, because another connection wants them too.
@@ -64,6 +65,7 @@ class Change:
 
     options: tuple[tuple[str, str, str], ...] = ()
     added: int = 0
+    returning: int = 0
     removed: int = 0
     hidden: int = 0
     kept: int = 0
@@ -84,8 +86,8 @@ class Plan:
         found: files below the folder, whatever their fate.
         files, size: those that will be imported, and their bytes as listed.
         unsized: of those, the ones whose size the source did not tell.
-        present: of those, the ones that are here already, through this or another connection: they
-            cost no download.
+        present: of those, the ones whose present version was copied already, for this or another
+            connection: they cost no download.
         pages: an estimate for all of them; see :mod:`drivefeed.domain.metering`.
         shared: of those, the ones that carry permissions of their own, as Graph's ``shared``
             facet tells; None where the tree was listed before we asked for it.
@@ -156,7 +158,7 @@ class Tally:
             path: relative to the connected folder.
             size: bytes as listed.
             shared: whether it has permissions of its own; None where that is not known.
-            present: whether it is imported already.
+            present: whether its present version was copied already.
         """
         self.found += 1
         self.files += 1
