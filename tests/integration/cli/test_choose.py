@@ -204,6 +204,30 @@ def test_what_cannot_be_connected_is_told(typed: Typed) -> None:
     typed("connect", LIBRARY, "--plan", "--apply", code=2)
 
 
+def test_whose_folder_it_is_has_to_be_clear(typed: Typed) -> None:
+    path = typed.data / "drivefeed.toml"
+    one, other = path.read_text().rsplit('name = "files"', 1)
+    path.write_text(f'{one}name = "files"\norg = "Branch"{other}')
+    said = typed.refused("connect", LIBRARY)
+    assert "Several organizations have accounts: Branch, default." in said
+    told = typed.json("connect", LIBRARY, "--org", "branch", "--apply")
+    assert (told["org"], told["understood"]["account_name"]) == ("Branch", "files")
+    assert typed.json("browse", "files", "--user", "ana@graphsim.invalid")["entries"]
+
+
+def test_what_is_kept_of_a_sharing_link_opens_nothing(typed: Typed, sim: GraphSim) -> None:
+    drive = sim.estate.site("graphsim.sharepoint.invalid:/sites/Lab").drives[0]
+    trials = drive.tree.resolve(drive.tree.root, ["Trials"])
+    assert trials is not None
+    link = sim.estate.share(drive, trials)
+    typed("connect", link, "--account", "wide", "--apply")
+    (row,) = rows_in(typed.data, "SELECT url FROM connections")
+    assert row["url"] == f"{LIBRARY}/Trials"
+    assert link.split("/")[-1].split("?")[0].encode() not in b"".join(
+        path.read_bytes() for path in typed.data.glob("catalog.sqlite*")
+    )
+
+
 def test_nothing_to_read_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIVEFEED_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)

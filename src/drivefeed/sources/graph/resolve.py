@@ -94,7 +94,7 @@ async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused
         except Refused as second:
             refused = second if second.status == _LOCKED else refused
     if refused.status == _LOCKED:
-        raise unresolved.locked(url) from refused
+        raise unresolved.locked(f"'{url}'") from refused
     own = await _own_host_if_told(look)
     if own is not None and not hosts_agree(host, own):
         raise unresolved.other_tenant(host, own, look.account) from refused
@@ -120,7 +120,7 @@ async def _shared(look: Look, link: SharingLink) -> ResolvedFolder:
         )
     except Refused as refused:
         if refused.status == _LOCKED:
-            raise unresolved.locked(link.url) from refused
+            raise unresolved.locked("The site of the shared folder") from refused
         own = None if link.cloud == CONSUMERS else await _own_host_if_told(look)
         if own is not None and not hosts_agree(link.host, own):
             raise unresolved.other_tenant(link.host, own, look.account) from refused

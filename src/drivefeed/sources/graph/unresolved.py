@@ -101,10 +101,10 @@ def someone_elses(url: str, account: GraphAccount) -> NeedsAttention:
     )
 
 
-def locked(url: str) -> NeedsAttention:
+def locked(what: str) -> NeedsAttention:
     """An administrator locked or archived the site."""
     return NeedsAttention(
-        f"'{url}' is locked or archived. A SharePoint administrator has to unlock it first.",
+        f"{what} is locked or archived. A SharePoint administrator has to unlock it first.",
         reason=Reason.ACCESS_DENIED,
     )
 
@@ -126,7 +126,7 @@ def may_not_list_sites(account: GraphAccount) -> NeedsAttention:
 def not_shown(refusal: Refused, url: str, account: GraphAccount) -> NeedsAttention:
     """A site or folder that was asked for by its address, in words for its refusal."""
     if refusal.status == _LOCKED:
-        return locked(url)
+        return locked(f"'{url}'")
     if refusal.status == _FORBIDDEN:
         return site_not_permitted(url, account)
     return no_site(url)
