@@ -127,7 +127,7 @@ async def entries(look: Look, place: Place) -> AsyncIterator[Sequence[Entry]]:
         try:
             site = await site_named(look, place.site)
         except Refused as refused:
-            raise unresolved.not_shown(refused, place.site, look.account) from refused
+            raise await unresolved.not_shown(refused, place.site, look) from refused
         known = await libraries_of(look, site)
         if place.library is None:
             yield [of_library(one) for one in known]
@@ -145,7 +145,7 @@ async def libraries_of(look: Look, site: Site) -> tuple[Library, ...]:
     try:
         return await browse.libraries(look, site)
     except Refused as refused:
-        raise unresolved.not_shown(refused, site.web_url, look.account) from refused
+        raise await unresolved.not_shown(refused, site.web_url, look) from refused
 
 
 async def in_library(look: Look, library: Library, path: str) -> AsyncIterator[Sequence[Entry]]:
@@ -158,7 +158,7 @@ async def in_library(look: Look, library: Library, path: str) -> AsyncIterator[S
         async for items in browse.children(look, library.drive_id, item_id):
             yield [of_item(one) for one in items]
     except Refused as refused:
-        raise unresolved.not_shown(refused, library.web_url, look.account) from refused
+        raise await unresolved.not_shown(refused, library.web_url, look) from refused
 
 
 async def site_named(look: Look, named: str) -> Site:

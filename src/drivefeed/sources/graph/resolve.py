@@ -102,7 +102,7 @@ async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused
         raise unresolved.no_site(f"https://{host}/{quote('/'.join(address.site))}") from refused
     if address.is_personal:
         raise unresolved.someone_elses(url, look.account) from refused
-    raise unresolved.site_not_permitted(url, look.account) from refused
+    raise await unresolved.not_shown(refused, url, look) from refused
 
 
 async def _own_host_if_told(look: Look) -> str | None:
@@ -234,7 +234,7 @@ async def item_below(
             found = await look.ask(f"{url}?{browse.ITEM_FIELDS}", "the folder")
         except Refused as refused:
             if refused.status in {_LOCKED, _FORBIDDEN}:
-                raise unresolved.not_shown(refused, library.web_url, look.account) from refused
+                raise await unresolved.not_shown(refused, library.web_url, look) from refused
             continue
         item = browse.remote_of(found)
         if length < len(path):
