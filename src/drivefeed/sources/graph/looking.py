@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.budget import Lane
-from drivefeed.sources.graph.client import GraphClient
+    from drivefeed.sources.graph.client import GraphClient
 
 _ABOUT_THE_PLACE = frozenset({400, 403, 404, 406, 410, 423})
-_UNAUTHORIZED = 401
 _MOST_PAGES = 10_000
 """A listing that goes on for longer goes round in circles."""
 
