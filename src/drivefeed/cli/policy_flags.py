@@ -42,14 +42,15 @@ def with_policy_flags(command: Callable[..., None]) -> Callable[..., None]:
         for kind in [_kind_of(option)]
     ]
     parameters = [*own, *flags]
-    with_flags.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] - functions have one
+    # What Typer asks a function for its parameters with.
+    vars(with_flags)["__signature__"] = signature.replace(parameters=parameters)
     with_flags.__annotations__ = {one.name: one.annotation for one in parameters}
     return with_flags
 
 
 def _kind_of(option: Option) -> Any:
     flag = f"--{option.name.replace('_', '-')}"
-    words = f"{option.meaning} ({option.allowed[0].upper()}{option.allowed[1:]}.)"
+    words = f"{option.meaning} Allowed: {option.allowed}."
     if option.name == "subfolders":
         # A switch: there is nothing to write behind it.
         names = f"{flag}/--no-subfolders"

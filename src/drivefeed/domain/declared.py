@@ -101,7 +101,7 @@ def read_declared(text: str, *, now: int) -> tuple[list[Entry], list[Problem]]:
     starts += [1] * (len(tables) - len(starts))
     entries: list[Entry] = []
     for number, (table, line) in enumerate(zip(tables, starts, strict=False), start=1):
-        entry, wrong = _entry(lines, number, line, {**defaults, **table}, set(table), now)
+        entry, wrong = _entry(lines, number, line, {**defaults, **table}, own=set(table), now=now)
         entries.append(entry)
         problems += wrong
     problems += _twice(entries)
@@ -125,7 +125,7 @@ def _defaults(text: str, table: Any, now: int) -> tuple[dict[str, Any], list[Pro
 
 
 def _entry(
-    lines: list[str], number: int, line: int, table: dict[str, Any], own: set[str], now: int
+    lines: list[str], number: int, line: int, table: dict[str, Any], *, own: set[str], now: int
 ) -> tuple[Entry, list[Problem]]:
     name = table.get("name")
     label = f"'{name}'" if isinstance(name, str) and name else f"number {number}"
