@@ -101,36 +101,62 @@ async def ensure_drive(
     Args:
         interval_ms: how often it is asked for changes where its connections do not say.
     """
-    key = drive_key(cloud, remote.drive_id)
     async with catalog.write("drive") as connection:
-        found = await connection.execute(
-            select(drives.c.id).where(drives.c.org_id == org_id, drives.c.drive_key == key)
+        drive_id = await ensure_drive_in(
+            connection,
+            fresh_id=catalog.ids.new(),
+            org_id=org_id,
+            account_id=account_id,
+            cloud=cloud,
+            remote=remote,
+            interval_ms=interval_ms,
         )
-        drive_id = found.scalar_one_or_none()
-        if drive_id is None:
-            drive_id = catalog.ids.new()
-            await connection.execute(
-                plain_insert(drives).values(
-                    id=drive_id,
-                    org_id=org_id,
-                    account_id=account_id,
-                    drive_key=key,
-                    remote_id=remote.drive_id,
-                    drive_type=remote.drive_type,
-                    name=remote.name,
-                    web_url=remote.web_url,
-                    root_item_id=remote.root_id,
-                    interval_ms=interval_ms,
-                    created_at=catalog.clock.now(),
-                )
-            )
-        else:
-            await connection.execute(
-                update(drives)
-                .where(drives.c.id == drive_id)
-                .values(account_id=account_id, interval_ms=interval_ms)
-            )
-    return str(drive_id)
+        await connection.execute(
+            update(drives)
+            .where(drives.c.id == drive_id)
+            .values(account_id=account_id, interval_ms=interval_ms)
+        )
+    return drive_id
+
+
+async def ensure_drive_in(
+    connection: AsyncConnection,
+    *,
+    fresh_id: str,
+    org_id: str,
+    account_id: str,
+    cloud: str,
+    remote: RemoteDrive,
+    interval_ms: int,
+) -> str:
+    """Return the id of an org's drive within a transaction; one that is known stays as it is.
+
+    Args:
+        fresh_id: its id, if it is new.
+    """
+    key = drive_key(cloud, remote.drive_id)
+    found = await connection.execute(
+        select(drives.c.id).where(drives.c.org_id == org_id, drives.c.drive_key == key)
+    )
+    drive_id = found.scalar_one_or_none()
+    if drive_id is not None:
+        return str(drive_id)
+    await connection.execute(
+        plain_insert(drives).values(
+            id=fresh_id,
+            org_id=org_id,
+            account_id=account_id,
+            drive_key=key,
+            remote_id=remote.drive_id,
+            drive_type=remote.drive_type,
+            name=remote.name,
+            web_url=remote.web_url,
+            root_item_id=remote.root_id,
+            interval_ms=interval_ms,
+            created_at=now_of(connection),
+        )
+    )
+    return fresh_id
 
 
 async def connect(

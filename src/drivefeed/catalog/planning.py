@@ -19,6 +19,7 @@ from drivefeed.catalog.deciding import (
     verdict_of,
 )
 from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.places import folder_path
 from drivefeed.catalog.sources import connection_of, drive_in
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
 from drivefeed.catalog.tree import items_after, known_items, lineages
@@ -124,10 +125,7 @@ async def _folder(
     root = found.get(root_item_id)
     if root is None or root.deleted:
         return None, ""
-    line = (await lineages(connection, drive.drive_id, [root]))[root_item_id]
-    # The drive's own root has a name that nobody sees.
-    names = [one.name for one in (*line.folders, root)][1:]
-    return root, "/".join(names)
+    return root, await folder_path(connection, drive.drive_id, root_item_id)
 
 
 async def _is_bare(connection: AsyncConnection, drive_id: str, root_item_id: str) -> bool:

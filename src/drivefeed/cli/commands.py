@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from drivefeed.cli.choose import browse, connect
+from drivefeed.cli.connection import plan
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
@@ -183,7 +184,7 @@ def version(*, as_json: Json = False) -> None:
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up),
-    "Choose": (browse, connect),
+    "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals),
     "Examine": (verify, doctor, queues, board_env, version),
