@@ -171,7 +171,7 @@ def _tell(outcome: Outcome) -> None:
         if not outcome.applied:
             say(f"It will be called '{escape(outcome.name)}'.")
     elif outcome.is_news:
-        say(f"It is connected already, as '{escape(choice.same.name)}'; this changes:")
+        say(f"It is connected already, as '{escape(choice.same.name)}'; its options change.")
         if outcome.name != choice.same.name:
             say(f"name: {escape(choice.same.name)} → {escape(outcome.name)}", indent=2)
     else:
