@@ -12,6 +12,7 @@ import socket
 import struct
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -199,6 +200,7 @@ class Exchange:
             length = None
         if length is not None:
             headers = headers | {"Content-Length": str(length)}
+        headers = {"Date": formatdate(self._clock.now(), usegmt=True)} | headers
         fields = [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
         cut = self.fault("truncate", "reset", "stall")
         cut = msgspec.structs.replace(cut) if cut else None

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import tempfile
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,13 @@ from graphsim.admin import admin_app
 from graphsim.app import Application, Connections
 from graphsim.assertions import Issuer
 from graphsim.certificates import ensure_certificates
-from graphsim.clock import Clock, SystemClock
+from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
 from graphsim.drives import Drive, MemoryDrive
 from graphsim.endpoints import Endpoints, describe
 from graphsim.identity import remembered_identity
-from graphsim.items import Profile, guid
+from graphsim.items import Profile
 from graphsim.seals import Seals
-from graphsim.tenancy import App, Person
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -32,17 +30,16 @@ if TYPE_CHECKING:
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
-    from graphsim.tenancy import Directory
+    from graphsim.tenancy import App, Directory, Person
 
 
 class GraphSim:
     """A running graphsim; see :func:`serve`."""
 
-    def __init__(self, app: Application, endpoints: Endpoints, clock: Clock, seals: Seals) -> None:
+    def __init__(self, app: Application, endpoints: Endpoints, clock: Clock) -> None:
         self.app = app
         self.endpoints = endpoints
         self.clock = clock
-        self._seals = seals
 
     @property
     def drives(self) -> list[Drive]:
@@ -68,6 +65,15 @@ class GraphSim:
     def log(self) -> RequestLog:
         """The requests so far."""
         return self.app.log
+
+    @property
+    def skew(self) -> float:
+        """Seconds by which the simulated service's clock is ahead; may be set."""
+        return self.app.clock.skew
+
+    @skew.setter
+    def skew(self, seconds: float) -> None:
+        self.app.clock.skew = seconds
 
     @property
     def directory(self) -> Directory:
@@ -101,44 +107,27 @@ class GraphSim:
         tenant = who.tenant_id if who else self.directory.tenant_id
         return self.app.entra.grants.tokens.make(app, tenant, who, carried)
 
-    def add_drive(self, name: str, profile: Profile | str = Profile.BUSINESS) -> MemoryDrive:
-        """Make a drive in memory that belongs nowhere yet; see the methods below."""
-        number = len(self.app.drives)
-        drive = MemoryDrive(name, Profile(profile), self._seals, self.clock, f"{number}:{name}")
-        self.app.drives.append(drive)
-        return drive
-
     def add_site(self, name: str, path: str | None = None, tenant_id: str | None = None) -> Site:
-        """Make a team site with one library, "Documents" (``Shared Documents`` in addresses)."""
-        site = self.estate.add_site(name, path, tenant_id)
-        self.add_library(site, "Documents", "Shared Documents")
-        return site
+        """Make a team site; see :meth:`Application.add_site`."""
+        return self.app.add_site(name, path, tenant_id)
 
     def add_library(self, site: Site, name: str, address: str | None = None) -> MemoryDrive:
-        """Give a site another library."""
-        drive = self.add_drive(name, Profile.DOCUMENT_LIBRARY)
-        site.put(drive, address or name)
-        return drive
+        """Give a site another library; see :meth:`Application.add_library`."""
+        return self.app.add_library(site, name, address)
 
     def add_person(
         self, name: str, display_name: str = "", *, onedrive: bool = True, tenant_id: str = ""
     ) -> Person:
-        """Register a person by user principal name, with or without a OneDrive."""
-        tenant = tenant_id or self.directory.tenant_id
-        identifier = str(uuid.UUID(guid(f"person:{name}")))
-        person = Person(identifier, name, display_name or name.partition("@")[0], tenant)
-        self.directory.add_person(person)
-        if onedrive:
-            drive = self.add_drive("OneDrive")
-            drive.owner = person
-            person.drives.append(drive)
-            self.estate.personal_site(person).put(drive, "Documents")
-        return person
+        """Register a person; see :meth:`Application.add_person`."""
+        return self.app.add_person(name, display_name, onedrive=onedrive, tenant_id=tenant_id)
 
     def add_app(self, name: str = "another app", **facts: Any) -> App:
-        """Register an app with no credential; ``roles``, ``scopes`` … as in :class:`App`."""
-        identifier = str(uuid.UUID(guid(f"app:{name}")))
-        return self.directory.add_app(App(identifier, name, **facts))
+        """Register an app; see :meth:`Application.add_app`."""
+        return self.app.add_app(name, **facts)
+
+    def library(self, site: Site, index: int = 0) -> MemoryDrive:
+        """Return a library of a site; see :meth:`Application.library`."""
+        return self.app.library(site, index)
 
     def add_issuer(self, url: str = "https://issuer.graphsim.invalid") -> Issuer:
         """Register an issuer of federated tokens."""
@@ -183,7 +172,8 @@ async def serve(
     with contextlib.ExitStack() as stack:
         if state is None:
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphsim-")))
-        clock = clock or SystemClock()
+        given = clock or SystemClock()
+        clock = ServerClock(given)
         identity = await asyncio.to_thread(remembered_identity, state)
         seals = Seals(identity.secret)
         kind = Profile(profile)
@@ -198,7 +188,7 @@ async def serve(
         directory = identity.directory(personal=kind is Profile.PERSONAL)
         app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
         async with _running(app, state, port) as endpoints:
-            yield GraphSim(app, endpoints, clock, seals)
+            yield GraphSim(app, endpoints, given)
 
 
 @contextlib.asynccontextmanager
@@ -209,6 +199,7 @@ async def _running(app: Application, state: Path, port: int) -> AsyncIterator[En
         protocol = _recording(app.connections)
         common: dict[str, Any] = {
             "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
+            "date_header": False,
             "timeout_graceful_shutdown": 1, "loop": "asyncio", "ws": "none",
         }  # fmt: skip
         http = uvicorn.Config(app, http=protocol, **common)

@@ -216,6 +216,7 @@ imports = Table(
     instant("settled_at"),
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
+    Index("ix_imports_attention", "attention", **where("attention IS NOT NULL")),
 )
 
 import_events = Table(

@@ -78,6 +78,7 @@ def run_browse(
     if as_json:
         print_json({"account": name, "entries": [asdict(one) for one in found], "more": is_more})
     elif found:
+        say(f"[dim]Through the account '{escape(name)}':[/]")
         table = new_table("kind", "name", "size", "address", right=frozenset({"size"}))
         for one in found:
             size = size_of(one.size) if one.size is not None else ""
@@ -125,14 +126,26 @@ async def entries(look: Look, place: Place) -> AsyncIterator[Sequence[Entry]]:
     else:
         try:
             site = await site_named(look, place.site)
-            known = await browse.libraries(look, site)
         except Refused as refused:
-            raise unresolved.not_shown(refused, place.site, look.account) from refused
+            raise await unresolved.not_shown(refused, place.site, look) from refused
+        known = await libraries_of(look, site)
         if place.library is None:
             yield [of_library(one) for one in known]
             return
         async for items in in_library(look, _named(known, place.library), place.path):
             yield items
+
+
+async def libraries_of(look: Look, site: Site) -> tuple[Library, ...]:
+    """Return a site's libraries.
+
+    Raises:
+        NeedsAttention: the account may not look there; says what to do.
+    """
+    try:
+        return await browse.libraries(look, site)
+    except Refused as refused:
+        raise await unresolved.not_shown(refused, site.web_url, look) from refused
 
 
 async def in_library(look: Look, library: Library, path: str) -> AsyncIterator[Sequence[Entry]]:
@@ -145,7 +158,7 @@ async def in_library(look: Look, library: Library, path: str) -> AsyncIterator[S
         async for items in browse.children(look, library.drive_id, item_id):
             yield [of_item(one) for one in items]
     except Refused as refused:
-        raise unresolved.not_shown(refused, library.web_url, look.account) from refused
+        raise await unresolved.not_shown(refused, library.web_url, look) from refused
 
 
 async def site_named(look: Look, named: str) -> Site:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import typer
 from rich.markup import escape
 
-from drivefeed.cli.browse import Entry, Place, entries, in_library, of_library, of_site
+from drivefeed.cli.browse import (
+    Entry,
+    Place,
+    entries,
+    in_library,
+    libraries_of,
+    of_library,
+    of_site,
+)
 from drivefeed.cli.context import EXIT_INTERRUPTED, account_parts
 from drivefeed.cli.output import console, new_table, say
 from drivefeed.cli.words import size_of
@@ -167,7 +175,7 @@ class Browser:
         self.levels.append(Level(title, pages, address, library, path))
 
     async def _libraries(self, site: Site) -> AsyncIterator[Sequence[Entry]]:
-        yield [of_library(one) for one in await browse.libraries(self._look, site)]
+        yield [of_library(one) for one in await libraries_of(self._look, site)]
 
 
 def browse_on_terminal(account: str | None, org: str | None) -> None:

@@ -111,8 +111,9 @@ async def _connect(
         )
         connection_id = plan.connection_id
         if apply:
+            # Not the address as it was pasted: a sharing link opens the folder to whoever has it.
             connection_id = await apply_plan(
-                parts, plan, name=name, actor=_actor(), url=wish.address.strip()
+                parts, plan, name=name, actor=_actor(), url=folder.web_url
             )
         runs = door_of(parts.settings) is not None
     return Outcome(choice, name, policy, plan, connection_id, apply, runs)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog import pages
 from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
+from drivefeed.catalog.waiting import clear_cured
+from drivefeed.domain.access import CURED_WITH_DRIVE
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
@@ -93,6 +95,10 @@ class Discover(SubjectStage):
         while time.monotonic() - started < _LONGEST_RUN_SECONDS:
             if drive.settling:
                 while await pages.settle_some(self.catalog, drive.drive_id):
+                    if time.monotonic() - started > _LONGEST_RUN_SECONDS:
+                        return Again(0)
+                # What waited for a sign-in or a right is not asked for one by one.
+                while await clear_cured(self.catalog, drive.drive_id, CURED_WITH_DRIVE):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
                 # The schedule makes the next round due.

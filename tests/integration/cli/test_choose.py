@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from drivefeed.cli.app import app
-from drivefeed.cli.browser import Browser
+from drivefeed.cli.browser import Browser, browse_on_terminal
 from drivefeed.domain.errors import DrivefeedError
 from graphsim.serving import GraphSim, serve
 from integration.graph_source.kit import sim_state
@@ -92,9 +92,16 @@ def typed(sim: GraphSim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typ
     data = tmp_path / "data"
     data.mkdir()
     selected = sim.add_app("selected", roles={"Sites.Selected"})
+    files = sim.add_app("files", roles={"Files.Read.All"})
+    selected.secrets[:] = files.secrets[:] = sim.directory.app.secrets
     ends = sim.endpoints
     lines = []
-    for name, client in (("narrow", selected.client_id), ("wide", ends.client_id)):
+    clients = {
+        "narrow": selected.client_id,
+        "wide": ends.client_id,
+        "files": files.client_id,
+    }
+    for name, client in clients.items():
         account = {
             "name": name,
             "tenant_id": ends.tenant_id,
@@ -106,7 +113,6 @@ def typed(sim: GraphSim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typ
         }
         lines += ["[[accounts]]", *(f"{key} = {json.dumps(one)}" for key, one in account.items())]
     (data / "drivefeed.toml").write_text("\n".join(lines))
-    selected.secrets[:] = sim.directory.app.secrets
     return Typed(data)
 
 
@@ -165,6 +171,16 @@ def test_overlaps_are_told_by_id(typed: Typed, sim: GraphSim) -> None:
         drive.rename(trials.id, "Trials")
 
 
+def test_a_library_stays_with_the_account_that_reads_it(typed: Typed) -> None:
+    typed("connect", f"{LIBRARY}/Trials", "--account", "wide", "--apply")
+    said = typed("connect", f"{LIBRARY}/Trials/Trial 1", "--account", "files", "--apply")
+    assert "The account 'files' found it; the library is read through 'wide' already" in said
+    (drive,) = rows_in(typed.data, "SELECT account_id FROM drives")
+    (wide,) = rows_in(typed.data, "SELECT id FROM accounts WHERE name = 'wide'")
+    assert drive["account_id"] == wide["id"]
+    assert len(connections(typed)) == 2
+
+
 def test_names_of_connections_are_told_apart(typed: Typed) -> None:
     typed("connect", f"{LIBRARY}/Trials", "--apply", "--name", "Plans")
     told = typed.json("connect", "ana@graphsim.invalid:/Plans", "--account", "wide", "--apply")
@@ -177,7 +193,7 @@ def test_names_of_connections_are_told_apart(typed: Typed) -> None:
 def test_what_cannot_be_connected_is_told(typed: Typed) -> None:
     assert "is a file" in typed.refused("connect", f"{LIBRARY}/Trials/plan.txt", "--apply")
     said = typed.refused("connect", f"{LIBRARY}/Wrong", "--apply")
-    assert "None of 2 accounts can read it" in said
+    assert "None of 3 accounts can read it" in said
     assert "There is no 'Wrong' in the library 'Documents'" in said
     assert "is Google Drive" in typed.refused("connect", "https://drive.google.com/x", "--apply")
     assert "no such thing as the account 'x'" in typed.refused("connect", LIBRARY, "--account", "x")
@@ -186,6 +202,30 @@ def test_what_cannot_be_connected_is_told(typed: Typed) -> None:
     assert "grace" in said
     assert connections(typed) == []
     typed("connect", LIBRARY, "--plan", "--apply", code=2)
+
+
+def test_whose_folder_it_is_has_to_be_clear(typed: Typed) -> None:
+    path = typed.data / "drivefeed.toml"
+    one, other = path.read_text().rsplit('name = "files"', 1)
+    path.write_text(f'{one}name = "files"\norg = "Branch"{other}')
+    said = typed.refused("connect", LIBRARY)
+    assert "Several organizations have accounts: Branch, default." in said
+    told = typed.json("connect", LIBRARY, "--org", "branch", "--apply")
+    assert (told["org"], told["understood"]["account_name"]) == ("Branch", "files")
+    assert typed.json("browse", "files", "--user", "ana@graphsim.invalid")["entries"]
+
+
+def test_what_is_kept_of_a_sharing_link_opens_nothing(typed: Typed, sim: GraphSim) -> None:
+    drive = sim.estate.site("graphsim.sharepoint.invalid:/sites/Lab").drives[0]
+    trials = drive.tree.resolve(drive.tree.root, ["Trials"])
+    assert trials is not None
+    link = sim.estate.share(drive, trials)
+    typed("connect", link, "--account", "wide", "--apply")
+    (row,) = rows_in(typed.data, "SELECT url FROM connections")
+    assert row["url"] == f"{LIBRARY}/Trials"
+    assert link.split("/")[-1].split("?")[0].encode() not in b"".join(
+        path.read_bytes() for path in typed.data.glob("catalog.sqlite*")
+    )
 
 
 def test_nothing_to_read_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +301,17 @@ def test_a_person_goes_from_level_to_level(
     assert "Lab / Documents / Trials / Trial 3" in shown
     chosen, _ = says("lab", "1", "1", "1", "plan.txt", "1", "c")
     assert chosen == f"{LIBRARY}/Trials"
+
+
+def test_what_was_chosen_is_told_as_a_command(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = ["lab", "1", "1", "1", "c"]
+    monkeypatch.setattr("drivefeed.cli.context.options.data_dir", typed.data)
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: left.pop(0))
+    browse_on_terminal("wide", None)
+    command = f"drivefeed connect {LIBRARY}/Trials --account wide"
+    assert f"{command} --apply" in capsys.readouterr().out
 
 
 def _reader(lines: list[str]) -> Callable[[str], str]:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.resolve import resolve
 from integration.graph_source.town import HOST, MY, Town, town
@@ -28,9 +29,12 @@ async def found(place: Town, text: str, account: str = "app") -> ResolvedFolder:
     return await resolve(await place.look(account), parse_address(text))
 
 
-async def refused(place: Town, text: str, account: str = "app") -> str:
+async def refused(
+    place: Town, text: str, account: str = "app", reason: Reason | None = None
+) -> str:
     with pytest.raises(NeedsAttention) as caught:
         await found(place, text, account)
+    assert reason in {None, caught.value.reason}
     return str(caught.value)
 
 
@@ -224,7 +228,7 @@ async def test_what_the_account_may_not_read(place: Town) -> None:
     place.folder(docs, "A")
     url = f"{HOST}/sites/Lab/Shared%20Documents/A"
     place.join("selected", None, ("Sites.Selected",))
-    said = await refused(place, url, "selected")
+    said = await refused(place, url, "selected", Reason.GRANT_MISSING)
     assert "'selected' may not read" in said
     assert "grant it this very site" in said
     site.grant(place.sim.directory.client_id, "read")
@@ -239,8 +243,11 @@ async def test_what_the_account_may_not_read(place: Town) -> None:
     said = await refused(place, f"{MY}/personal/ben_graphsim_invalid/Documents/Plans", "ana")
     assert "lies in somebody's own OneDrive" in said
     assert "share the folder with that person" in said
+    place.join("nobody", None, ("User.Read.All",))
+    said = await refused(place, url, "nobody", Reason.CONSENT_MISSING)
+    assert "with admin consent" in said
     site.lock()
-    said = await refused(place, url)
+    said = await refused(place, url, reason=Reason.SITE_LOCKED)
     assert "is locked or archived" in said
 
 
@@ -264,7 +271,7 @@ async def test_people_without_a_onedrive(place: Town) -> None:
     place.join("dan", dan, ("Files.Read",))
     assert "has no OneDrive of its own" in await refused(place, "me:/A")
     for _ in range(2):  # Graph has two ways to say it.
-        said = await refused(place, "dan@graphsim.invalid:/A")
+        said = await refused(place, "dan@graphsim.invalid:/A", reason=Reason.NO_ONEDRIVE)
         assert "'dan@graphsim.invalid' has no OneDrive, or there is no such person" in said
         assert "The person who signed in has no OneDrive" in await refused(place, "me:/A", "dan")
     said = await refused(place, "nobody@graphsim.invalid")

@@ -15,6 +15,7 @@ import msgspec
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.budget import BRIEF, COST_ONE
+from drivefeed.sources.graph.claims import read_claims
 from drivefeed.sources.graph.client import LARGEST_ANSWER
 from drivefeed.sources.graph.errors import Refusal, Scene, broken, translate
 from drivefeed.sources.graph.http import read_body
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.client import GraphClient
 
 _ABOUT_THE_PLACE = frozenset({400, 403, 404, 406, 410, 423})
-_UNAUTHORIZED = 401
 _MOST_PAGES = 10_000
 """A listing that goes on for longer goes round in circles."""
 
@@ -60,6 +60,14 @@ class Look:
     def account(self) -> GraphAccount:
         """The account that is asked through."""
         return self._client.account
+
+    async def permissions(self) -> frozenset[str] | None:
+        """Return what the account's token says it may do; None where the token does not say."""
+        token = await self._client._credential.get_token(  # noqa: SLF001 (one of us)
+            self.account.scope
+        )
+        claims = read_claims(token.token)
+        return claims.permissions if claims else None
 
     async def ask(self, path: str, asked: str, **headers: str) -> dict[str, Any]:
         """Return one answer.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.remote import ItemKind
 from drivefeed.sources.graph import browse, unresolved
 from drivefeed.sources.graph.folders import ResolvedFolder, shown
 from drivefeed.sources.graph.looking import Look, Refused, encoded, text_of
@@ -93,7 +94,7 @@ async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused
         except Refused as second:
             refused = second if second.status == _LOCKED else refused
     if refused.status == _LOCKED:
-        raise unresolved.locked(url) from refused
+        raise unresolved.locked(f"'{url}'") from refused
     own = await _own_host_if_told(look)
     if own is not None and not hosts_agree(host, own):
         raise unresolved.other_tenant(host, own, look.account) from refused
@@ -101,7 +102,7 @@ async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused
         raise unresolved.no_site(f"https://{host}/{quote('/'.join(address.site))}") from refused
     if address.is_personal:
         raise unresolved.someone_elses(url, look.account) from refused
-    raise unresolved.site_not_permitted(url, look.account) from refused
+    raise await unresolved.not_shown(refused, url, look) from refused
 
 
 async def _own_host_if_told(look: Look) -> str | None:
@@ -119,7 +120,7 @@ async def _shared(look: Look, link: SharingLink) -> ResolvedFolder:
         )
     except Refused as refused:
         if refused.status == _LOCKED:
-            raise unresolved.locked(link.url) from refused
+            raise unresolved.locked("The site of the shared folder") from refused
         own = None if link.cloud == CONSUMERS else await _own_host_if_told(look)
         if own is not None and not hosts_agree(link.host, own):
             raise unresolved.other_tenant(link.host, own, look.account) from refused
@@ -145,6 +146,8 @@ async def _in_drive(look: Look, address: DrivePath) -> ResolvedFolder:
     except Refused as refused:
         if refused.status == _LOCKED:
             raise unresolved.locked(f"The drive {address.drive_id}") from refused
+        if refused.status == _FORBIDDEN and address.cloud == CONSUMERS:
+            raise unresolved.someone_elses(address.drive_id, look.account) from refused
         raise unresolved.no_drive(address.drive_id) from refused
     return await _below(look, library, address.path, address.item_id)
 
@@ -218,6 +221,9 @@ async def item_below(
     Raises:
         NeedsAttention: there is none; says how far the path leads.
     """
+    if look.account.cloud == "china" or any("%" in name for name in path):
+        # Graph decodes '%' in paths twice (onedrive-api-docs#1455); China knows no paths.
+        item_id, path = await _walked(look, library, path, item_id), ()
     start = f"/drives/{encoded(library.drive_id)}/" + (
         f"items/{encoded(item_id)}" if item_id else "root"
     )
@@ -227,14 +233,33 @@ async def item_below(
         try:
             found = await look.ask(f"{url}?{browse.ITEM_FIELDS}", "the folder")
         except Refused as refused:
-            if refused.status == _LOCKED:
-                raise unresolved.locked(library.web_url) from refused
-            if refused.status == _FORBIDDEN:
-                raise unresolved.site_not_permitted(library.web_url, look.account) from refused
+            if refused.status in {_LOCKED, _FORBIDDEN}:
+                raise await unresolved.not_shown(refused, library.web_url, look) from refused
             continue
-        if length < len(path):
-            raise unresolved.no_folder(library, path[:length], path[length])
         item = browse.remote_of(found)
+        if length < len(path):
+            if item is not None and item.kind is ItemKind.SHORTCUT:
+                target = text_of(found, "remoteItem.webUrl")
+                raise unresolved.is_a_shortcut(path[length - 1], target)
+            raise unresolved.no_folder(library, path[:length], path[length])
         if item is not None:
             return found, item
     raise unresolved.no_folder(library, (), path[0] if path else item_id or "root")
+
+
+async def _walked(
+    look: Look, library: Library, path: tuple[str, ...], item_id: str | None
+) -> str | None:
+    """Follow names through the listings of folders; return the id of the last."""
+    for place, name in enumerate(path):
+        wanted, here = name.casefold(), item_id or "root"
+        item_id = None
+        async for page in browse.children(look, library.drive_id, here):
+            item_id = next(
+                (one.item_id for one in page if (one.name or "").casefold() == wanted), None
+            )
+            if item_id is not None:
+                break
+        if item_id is None:
+            raise unresolved.no_folder(library, path[:place], name)
+    return item_id

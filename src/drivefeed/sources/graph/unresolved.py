@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.sources.graph.permissions import opens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.browse import Library, Site
-    from drivefeed.sources.graph.looking import Refused
+    from drivefeed.sources.graph.looking import Look, Refused
 
 _LOCKED = 423
 _FORBIDDEN = 403
@@ -73,17 +74,34 @@ def no_site(url: str) -> NeedsAttention:
     )
 
 
-def site_not_permitted(url: str, account: GraphAccount) -> NeedsAttention:
-    """The site is not shown to the account."""
-    cure = (
-        "Ask its owner to make that person a member."
-        if account.is_delegated
-        else "If the app has the permission Sites.Selected, an administrator has to grant it this "
-        "very site; else it needs Sites.Read.All or Files.Read.All, with admin consent."
-    )
+def site_not_permitted(
+    url: str, account: GraphAccount, permissions: frozenset[str] | None
+) -> NeedsAttention:
+    """The site is not shown to the account.
+
+    Args:
+        permissions: what its token says it may do; None where it does not say.
+    """
+    opened = "all" if permissions is None else opens(permissions)
+    reason = Reason.ACCESS_DENIED
+    if account.is_delegated:
+        cure = "Ask its owner to make that person a member."
+    elif opened == "selected":
+        reason = Reason.GRANT_MISSING
+        cure = (
+            "The app has the permission Sites.Selected: an administrator has to grant it this very "
+            "site."
+        )
+    elif opened == "nothing":
+        reason = Reason.CONSENT_MISSING
+        cure = "The app needs Sites.Read.All, Files.Read.All or Sites.Selected, with admin consent."
+    else:
+        cure = (
+            "The app's permissions would open it, so it may be restricted: ask a SharePoint "
+            "administrator."
+        )
     return NeedsAttention(
-        f"The account '{account.name}' may not read '{url}'. {cure}",
-        reason=Reason.ACCESS_DENIED,
+        f"The account '{account.name}' may not read '{url}'. {cure}", reason=reason
     )
 
 
@@ -101,11 +119,11 @@ def someone_elses(url: str, account: GraphAccount) -> NeedsAttention:
     )
 
 
-def locked(url: str) -> NeedsAttention:
+def locked(what: str) -> NeedsAttention:
     """An administrator locked or archived the site."""
     return NeedsAttention(
-        f"'{url}' is locked or archived. A SharePoint administrator has to unlock it first.",
-        reason=Reason.ACCESS_DENIED,
+        f"{what} is locked or archived. A SharePoint administrator has to unlock it first.",
+        reason=Reason.SITE_LOCKED,
     )
 
 
@@ -123,12 +141,12 @@ def may_not_list_sites(account: GraphAccount) -> NeedsAttention:
     )
 
 
-def not_shown(refusal: Refused, url: str, account: GraphAccount) -> NeedsAttention:
+async def not_shown(refusal: Refused, url: str, look: Look) -> NeedsAttention:
     """A site or folder that was asked for by its address, in words for its refusal."""
     if refusal.status == _LOCKED:
-        return locked(url)
+        return locked(f"'{url}'")
     if refusal.status == _FORBIDDEN:
-        return site_not_permitted(url, account)
+        return site_not_permitted(url, look.account, await look.permissions())
     return no_site(url)
 
 
@@ -244,7 +262,7 @@ def no_onedrive(whose: str) -> NeedsAttention:
         f"{whose} has no OneDrive, or there is no such person. A OneDrive is made when its owner "
         "opens it for the first time, with a licence for it: check the name, and let them open "
         "OneDrive once.",
-        reason=Reason.DRIVE_GONE,
+        reason=Reason.NO_ONEDRIVE,
     )
 
 

@@ -46,6 +46,14 @@ def upgrade() -> None:
         sa.Column("declared", sa.Boolean(), server_default=sa.false(), nullable=False),
     )
     op.add_column("connections", sa.Column("url", sa.Text()))
+    condition = sa.text("attention IS NOT NULL")
+    op.create_index(
+        "ix_imports_attention",
+        "imports",
+        ["attention"],
+        sqlite_where=condition,
+        postgresql_where=condition,
+    )
     _make_access_tables()
     _make_notice_tables()
 
