@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from drivefeed.cli.context import account_parts, door_of, run
-from drivefeed.cli.forecast import tell_forecast
 from drivefeed.cli.output import new_table, on_terminal, print_json, say
+from drivefeed.cli.plan import plan_dict, tell_plan
 from drivefeed.domain.policies import differences, policy_of, policy_words
 from drivefeed.services.choosing import (
     Overlap,
@@ -154,7 +154,7 @@ def _json_of(outcome: Outcome) -> dict[str, Any]:
             }
             for one in choice.overlaps
         ],
-        "plan": asdict(outcome.plan),
+        "plan": plan_dict(outcome.plan),
         "refused": [{"account": name, "why": why} for name, why in choice.refused],
         "applied": outcome.applied,
         "connection_id": outcome.connection_id,
@@ -187,7 +187,7 @@ def _tell(outcome: Outcome) -> None:
             say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
     else:
         say(f"It is connected already, as '{escape(choice.same.name)}'; nothing changes.")
-    tell_forecast(outcome.plan)
+    tell_plan(outcome.plan, with_options=False)
     _tell_end(outcome)
 
 
