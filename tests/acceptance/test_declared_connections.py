@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -236,26 +238,23 @@ drive_id = "b!y"
 
 
 @contextmanager
-def simulated(folder: Path, state: Path) -> Iterator[dict[str, Any]]:
+def simulated(folder: Path, state: Path) -> Iterator[GraphSim]:
     """Run graphsim in a thread of its own, for commands that have an event loop of theirs."""
-    import asyncio
-
-    ready, stop, found = threading.Event(), threading.Event(), {}
+    started: Future[tuple[GraphSim, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def run() -> None:
         async with serve(folder, profile="business", state=state) as sim:
-            found.update(settings=sim.endpoints, drive_id=sim.drive.id)
-            ready.set()
-            while not stop.is_set():
-                await asyncio.sleep(0.02)
+            stop = asyncio.Event()
+            started.set_result((sim, asyncio.get_running_loop(), stop))
+            await stop.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
+    sim, loop, stop = started.result(30)
     try:
-        assert ready.wait(30)
-        yield found
+        yield sim
     finally:
-        stop.set()
+        loop.call_soon_threadsafe(stop.set)
         thread.join()
 
 
@@ -267,8 +266,8 @@ def test_by_command(tmp_path: Path, state: Path) -> None:
         path.write_text(text)
     home = tmp_path / "data"
     home.mkdir()
-    with simulated(drive, state) as found:
-        ends = found["settings"]
+    with simulated(drive, state) as sim:
+        ends = sim.endpoints
         account = {
             "name": "sim",
             "tenant_id": ends.tenant_id,
@@ -281,7 +280,7 @@ def test_by_command(tmp_path: Path, state: Path) -> None:
         lines = ["[[accounts]]", *(f"{key} = {json.dumps(one)}" for key, one in account.items())]
         (home / "drivefeed.toml").write_text("\n".join(lines))
         file = tmp_path / "connections.toml"
-        place = f'drive_id = "{found["drive_id"]}"\n'
+        place = f'drive_id = "{sim.drive.id}"\n'
         file.write_text(
             f'[[connections]]\nname = "Books"\n{place}folder = "Books"\nbackend = "x"\n'
         )
@@ -321,6 +320,6 @@ def test_by_command(tmp_path: Path, state: Path) -> None:
         ]
         assert {one["actor"] for one in shown["changes"]} == {os_user()}
         assert shown["policy"]["types"] == "txt"
-        assert "types: [] → ['txt']" in command("connection", "show", "Library").stdout
+        assert "types: none → txt" in command("connection", "show", "Library").stdout
         assert "types txt" in command("connection", "list").stdout
         assert "There are 'Library'" in command("plan", "Nobody", ok=(3,)).stderr

@@ -159,6 +159,13 @@ async def ensure_drive_in(
     return fresh_id
 
 
+async def policy_at(catalog: Catalog, drive_id: str, root_item_id: str) -> Policy | None:
+    """Return the policy of the connection of a folder, or None where it is not connected."""
+    async with catalog.read() as connection:
+        row = await _known(connection, drive_id, root_item_id)
+    return None if row is None else connection_of(row).policy
+
+
 async def connect(
     catalog: Catalog,
     *,
@@ -211,7 +218,7 @@ async def connect_in(
         actor: who does it, for the audit log.
     """
     drive = await drive_in(connection, wanted.drive_id)
-    known = await _known(connection, wanted)
+    known = await _known(connection, wanted.drive_id, wanted.root_item_id)
     before = None if known is None else connection_of(known)
     values: dict[str, Any] = {
         "name": wanted.name,
@@ -261,11 +268,12 @@ async def connect_in(
     return connection_id
 
 
-async def _known(connection: AsyncConnection, wanted: Wanted) -> RowMapping | None:
+async def _known(
+    connection: AsyncConnection, drive_id: str, root_item_id: str
+) -> RowMapping | None:
     found = await connection.execute(
         select(connections).where(
-            connections.c.drive_id == wanted.drive_id,
-            connections.c.root_item_id == wanted.root_item_id,
+            connections.c.drive_id == drive_id, connections.c.root_item_id == root_item_id
         )
     )
     return found.mappings().one_or_none()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, select
@@ -98,6 +99,7 @@ def drive_of(row: RowMapping) -> Drive:
     )
 
 
+@lru_cache(maxsize=1024)
 def policy_from(stored: str) -> Policy:
     """Read a policy as a row holds it; what an older version did not store is as by default."""
     values = json.loads(stored)

@@ -171,12 +171,14 @@ def _tell(outcome: Outcome) -> None:
         if not outcome.applied:
             say(f"It will be called '{escape(outcome.name)}'.")
     elif outcome.is_news:
-        say(f"It is connected already, as '{escape(choice.same.name)}'; its options change.")
+        say(f"It is connected already, as '{escape(choice.same.name)}'; this changes:")
         if outcome.name != choice.same.name:
             say(f"name: {escape(choice.same.name)} → {escape(outcome.name)}", indent=2)
+        for option, before, after in outcome.changes:
+            say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
     else:
         say(f"It is connected already, as '{escape(choice.same.name)}'; nothing changes.")
-    tell_plan(outcome.plan)
+    tell_plan(outcome.plan, with_options=False)
     _tell_end(outcome)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from rich.markup import escape
 from drivefeed.catalog.audit_log import entries_of
 from drivefeed.catalog.control import matching_connections, rename
 from drivefeed.catalog.places import Place, places_of
+from drivefeed.catalog.sources import policy_from
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
     existing_catalog,
@@ -133,17 +135,16 @@ def show_connection(which: str, *, as_json: bool) -> None:
 
 
 def _told(entry: Entry) -> str:
+    """Say what an entry of the audit log changed."""
     before, after = entry.before or {}, entry.after or {}
     changed = [
-        f"{name}: {before.get(name)} → {after.get(name)}"
-        for name in {**before, **after}
-        if entry.before and before.get(name) != after.get(name) and name != "policy"
+        f"{name}: {before[name]} → {after[name]}"
+        for name in before
+        if name != "policy" and name in after and before[name] != after[name]
     ]
-    if entry.before and "policy" in before and "policy" in after:
-        old, new = before["policy"], after["policy"]
-        changed += [
-            f"{name}: {old.get(name)} → {new[name]}" for name in new if old.get(name) != new[name]
-        ]
+    if "policy" in before and "policy" in after:
+        old, new = (policy_from(json.dumps(one["policy"])) for one in (before, after))
+        changed += [f"{name}: {was} → {now}" for name, was, now in differences(old, new)]
     return escape(f"  {'; '.join(changed)}") if changed else ""
 
 

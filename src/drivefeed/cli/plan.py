@@ -31,8 +31,12 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
     return {**asdict(plan), "policy": policy_words(plan.policy)}
 
 
-def tell_plan(plan: Plan) -> None:
-    """Print a plan."""
+def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
+    """Print a plan.
+
+    Args:
+        with_options: also tell which options change, where the folder is connected already.
+    """
     if plan.emptiness is not None:
         say(f"[yellow]{_EMPTY[plan.emptiness]}[/]")
     if plan.files:
@@ -49,7 +53,10 @@ def tell_plan(plan: Plan) -> None:
         for name in plan.first:
             say(escape(name), indent=2)
     if plan.change is not None:
-        tell_change(plan.change)
+        if with_options:
+            for option, before, after in plan.change.options:
+                say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
+        _tell_change(plan.change)
     say(f"[dim]Counted as it was at {instant_of(plan.listed_at)}.[/]")
 
 
@@ -90,10 +97,7 @@ def _tell_rights(plan: Plan) -> None:
     say(f"Files with permissions of their own: {shared}. With a sensitivity label: {labelled}.")
 
 
-def tell_change(change: Change) -> None:
-    """Print what another policy does to a connection."""
-    for option, before, after in change.options:
-        say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
+def _tell_change(change: Change) -> None:
     if not (change.added or change.removed):
         say("No file comes in and none leaves.")
         return

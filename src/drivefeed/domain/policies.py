@@ -92,6 +92,24 @@ def policy_of(written: Mapping[str, Any], *, now: int, base: Policy | None = Non
     return policy
 
 
+def declared_policy(written: Mapping[str, Any], *, now: int, known: Policy | None) -> Policy:
+    """Read a policy as a file declares it: what is not written is as by default.
+
+    Args:
+        known: the policy of the connection, if there is one. An age that it was set with already
+            stays counted back from then, and not anew each time the file is read.
+
+    Raises:
+        NeedsAttention: with a sentence for each option that is wrong.
+    """
+    base = Policy()
+    if known is not None and "modified_since" in written:
+        base = replace(
+            base, modified_since=known.modified_since, modified_age_ms=known.modified_age_ms
+        )
+    return policy_of(written, now=now, base=base)
+
+
 def policy_words(policy: Policy) -> dict[str, str]:
     """Tell a policy: each option's value in words, in the order of the table."""
     return {option.name: option.show(_value(policy, option)) for option in OPTIONS}

@@ -13,7 +13,7 @@ from drivefeed.catalog.declared import Declared, all_known, apply_declared, plac
 from drivefeed.domain.declared import Problem, read_declared
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.domain.model import Policy
-from drivefeed.domain.policies import differences, policy_of
+from drivefeed.domain.policies import declared_policy, differences
 from drivefeed.domain.remote import RemoteDrive
 from drivefeed.services.naming_places import find_place
 from drivefeed.services.plan import figures_of, plan_connection
@@ -138,12 +138,11 @@ def _step(
         url=entry.url,
     )
     there = known.get(place_key(wanted))
-    base = Policy()
-    if there is not None and "modified_since" in entry.written:
-        # An age is counted back from when it was set, and not anew each time the file is read.
-        old = there.connection.policy
-        base = replace(base, modified_since=old.modified_since, modified_age_ms=old.modified_age_ms)
-    policy = policy_of(entry.written, now=parts.catalog.clock.now(), base=base)
+    policy = declared_policy(
+        entry.written,
+        now=parts.catalog.clock.now(),
+        known=there.connection.policy if there is not None else None,
+    )
     wanted = replace(wanted, policy=policy)
     if there is None:
         return Step(wanted, None, ())
