@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from drivefeed.cli import access
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
 
@@ -182,6 +184,7 @@ PANELS = {
     "Run": (demo, up),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals),
+    "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, queues, board_env, version),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

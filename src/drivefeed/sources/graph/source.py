@@ -90,6 +90,14 @@ class GraphSource:
         view._lane = lane  # noqa: SLF001 (it is one of us)
         return view
 
+    async def client(self, account_id: str) -> GraphClient:
+        """Return an account's way to Graph, for probes.
+
+        Raises:
+            NeedsAttention: there is no such account, or its settings cannot be used.
+        """
+        return await self._client(DriveRef(account_id, ""))
+
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
         """Fetch one page of changes of the whole drive."""
         client = await self._client(drive)
