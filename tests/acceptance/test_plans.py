@@ -295,7 +295,7 @@ async def test_two_plans_of_one_new_drive_at_the_same_time_list_it_once(
     assert [one.files for one in both] == [12, 5]
     (drive,) = await here.rows(drives)
     assert (drive["generation"], drive["settling"], drive["enumerating"]) == (1, False, False)
-    assert len({row["item_id"] for row in await here.rows(items)}) == 1 + 4 + 19 + 6
+    assert len({row["item_id"] for row in await here.rows(items)}) == 1 + 4 + 23 + 1
 
 
 async def test_a_file_and_an_unknown_folder_cannot_be_planned(
