@@ -203,3 +203,10 @@ async def all_connections(catalog: Catalog) -> list[Connection]:
     async with catalog.read() as connection:
         rows = await connection.execute(select(connections).order_by(connections.c.created_at))
         return [connection_of(row) for row in rows.mappings()]
+
+
+async def remote_ids_of(catalog: Catalog, account_id: str) -> list[str]:
+    """Return the ids, as Microsoft knows them, of the drives that an account reads."""
+    wanted = select(drives.c.remote_id).where(drives.c.account_id == account_id)
+    async with catalog.read() as connection:
+        return list((await connection.execute(wanted.order_by(drives.c.id))).scalars())

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from drivefeed.cli.policy_flags import with_policy_flags
+
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 _Org = Annotated[
     str | None, typer.Option(help="Whose folder it is, where several organizations have accounts.")
 ]
-_POLICY = "What the connection wants"
 
 
 def browse(
@@ -46,6 +47,7 @@ def browse(
     run_browse(account, org, place, limit, as_json=as_json)
 
 
+@with_policy_flags
 def connect(
     address: Annotated[
         str,
@@ -68,75 +70,7 @@ def connect(
         bool, typer.Option("--plan", help="Only show what would happen (as without --apply).")
     ] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Connect the folder.")] = False,
-    subfolders: Annotated[
-        bool | None,
-        typer.Option(
-            "--subfolders/--no-subfolders",
-            help="Whether folders below it count.",
-            rich_help_panel=_POLICY,
-        ),
-    ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(help="Only files that match such a glob.", rich_help_panel=_POLICY),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="No files that match such a glob.", rich_help_panel=_POLICY),
-    ] = None,
-    types: Annotated[
-        list[str] | None,
-        typer.Option(help="Only such endings: pdf, docx …", rich_help_panel=_POLICY),
-    ] = None,
-    max_size: Annotated[
-        str | None, typer.Option(help="Skip larger files: 50 MB.", rich_help_panel=_POLICY)
-    ] = None,
-    modified_since: Annotated[
-        str | None,
-        typer.Option(help="Skip older files: 2024-01-31, 365 d.", rich_help_panel=_POLICY),
-    ] = None,
-    on_delete: Annotated[
-        str | None,
-        typer.Option(help="mirror what the source removes, or keep it.", rich_help_panel=_POLICY),
-    ] = None,
-    grace: Annotated[
-        str | None,
-        typer.Option(help="How long removed content is only hidden: 7 d.", rich_help_panel=_POLICY),
-    ] = None,
-    brake_count: Annotated[
-        str | None,
-        typer.Option(help="More removals at once stop and ask.", rich_help_panel=_POLICY),
-    ] = None,
-    brake_percent: Annotated[
-        str | None,
-        typer.Option(help="A larger share at once stops and asks.", rich_help_panel=_POLICY),
-    ] = None,
-    brake_floor: Annotated[
-        str | None,
-        typer.Option(help="The fewest removals a share can stop.", rich_help_panel=_POLICY),
-    ] = None,
-    priority: Annotated[
-        str | None, typer.Option(help="high or normal.", rich_help_panel=_POLICY)
-    ] = None,
-    interval: Annotated[
-        str | None,
-        typer.Option(help="How often to ask for changes: 5 min.", rich_help_panel=_POLICY),
-    ] = None,
-    quiet_hours: Annotated[
-        str | None,
-        typer.Option(help="No transfers in this window: 08:00-18:00.", rich_help_panel=_POLICY),
-    ] = None,
-    time_zone: Annotated[
-        str | None,
-        typer.Option(help="The zone of the quiet hours.", rich_help_panel=_POLICY),
-    ] = None,
-    backend: Annotated[
-        str | None, typer.Option(help="Which backend makes it searchable.", rich_help_panel=_POLICY)
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(help="When a file is late at the backend: 6 h.", rich_help_panel=_POLICY),
-    ] = None,
+    written: dict[str, Any],
     as_json: _Json = False,
 ) -> None:
     """Connect a folder of OneDrive or SharePoint: show what was understood, then --apply.
@@ -148,26 +82,5 @@ def connect(
         raise typer.BadParameter("Say either --plan or --apply.")
     from drivefeed.cli.connect import Wish, run_connect
 
-    options: dict[str, Any] = {
-        "subfolders": subfolders,
-        "include": include,
-        "exclude": exclude,
-        "types": types,
-        "max_size": max_size,
-        "modified_since": modified_since,
-        "on_delete": on_delete,
-        "grace": grace,
-        "brake_count": brake_count,
-        "brake_percent": brake_percent,
-        "brake_floor": brake_floor,
-        "priority": priority,
-        "interval": interval,
-        "quiet_hours": quiet_hours,
-        "time_zone": time_zone,
-        "backend": backend,
-        "deadline": deadline,
-    }
-    # A list that was not given arrives empty.
-    written = {key: value for key, value in options.items() if value is not None and value != []}
     wish = Wish(address, account=account, org=org, name=name, written=written)
     run_connect(wish, apply=apply, as_json=as_json)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from drivefeed.cli import access
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -187,6 +188,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals),
+    "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, queues, board_env, version),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from drivefeed.cli.context import account_parts, door_of, run
+from drivefeed.cli.context import account_parts, door_of, os_user, run
 from drivefeed.cli.output import new_table, on_terminal, print_json, say
 from drivefeed.cli.plan import plan_dict, tell_plan
 from drivefeed.domain.policies import differences, policy_of, policy_words
@@ -113,18 +112,10 @@ async def _connect(
         if apply:
             # Not the address as it was pasted: a sharing link opens the folder to whoever has it.
             connection_id = await apply_plan(
-                parts, plan, name=name, actor=_actor(), url=folder.web_url
+                parts, plan, name=name, actor=os_user(), url=folder.web_url
             )
         runs = door_of(parts.settings) is not None
     return Outcome(choice, name, policy, plan, connection_id, apply, runs)
-
-
-def _actor() -> str:
-    """Who does it, for the audit log."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody without a name on this machine"
 
 
 def _tell_listing(pages: int) -> None:

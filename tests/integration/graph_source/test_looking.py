@@ -169,7 +169,7 @@ async def test_a_path_with_a_percent_sign_is_followed_name_by_name() -> None:
         answering(
             server,
             **{
-                "/root/children": first,
+                "root/children": first,
                 "/second": second,
                 "/items/y?": {"id": "y", "name": "100%41", "folder": {}},
             },
@@ -185,7 +185,7 @@ async def test_china_is_never_asked_by_path() -> None:
         answering(
             server,
             **{
-                "/root/children": {"value": [{"id": "y", "name": "A", "folder": {}}]},
+                "root/children": {"value": [{"id": "y", "name": "A", "folder": {}}]},
                 "/items/y?": {"id": "y", "name": "A", "folder": {}},
             },
         )

@@ -282,7 +282,7 @@ WRONG = [
     ("ftp://contoso.sharepoint.com/sites/Lab", "begins with 'ftp:'"),
     ("C:\\Users\\ana\\OneDrive - Contoso\\A", "a folder of a computer"),
     ("\\\\contoso.sharepoint.com@SSL\\DavWWWRoot\\sites\\Lab", "a folder of a computer"),
-    ("file:///home/ana/OneDrive/A", "a folder of a computer"),
+    ("file:///srv/ana/OneDrive/A", "a folder of a computer"),
     ("~/OneDrive/A", "a folder of a computer"),
     ("https://", "not a complete address"),
     ("https://[", "not a complete address"),

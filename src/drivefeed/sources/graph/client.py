@@ -75,7 +75,7 @@ class GraphClient(GraphRequests):
         self.gate = gate
         self.clock = clock
         self.ids = ids
-        self._credential = credential
+        self.credential = credential
         self._unwelcome: tuple[int, NeedsAttention] | None = None
         """Until when Graph need not be asked, because it refused even a fresh token."""
         telemetry = GraphTelemetryHandlerOption(api_version=APIVersion.v1, sdk_version=VERSION)
@@ -207,7 +207,7 @@ class GraphClient(GraphRequests):
             raise NeedsAttention(str(self._unwelcome[1]), reason=self._unwelcome[1].reason)
         for last in (False, True):
             await self.gate.enter(cost, lane, patience=patience)
-            generation = self._credential.generation
+            generation = self.credential.generation
             request_information = build()
             # Expands the URL template once, where the SDK would for each look at it.
             request_information.url = request_information.url
@@ -225,7 +225,7 @@ class GraphClient(GraphRequests):
                 return response
             refusal = await self.refusal(response)
             await response.aclose()
-            await self._credential.renew(generation, refusal.claims)
+            await self.credential.renew(generation, refusal.claims)
         raise AssertionError
 
     async def refusal(self, response: httpx.Response) -> Refusal:
@@ -261,7 +261,7 @@ class GraphClient(GraphRequests):
         if refusal.status == _UNAUTHORIZED and isinstance(error, NeedsAttention):
             self._unwelcome = (self.clock.now() + REFUSED_FOR, error)
         if isinstance(error, NeedsAttention) and error.reason is Reason.ACCESS_DENIED:
-            token = await self._credential.get_token(self.account.scope)
+            token = await self.credential.get_token(self.account.scope)
             return forbidden(error, read_claims(token.token))
         return error
 
@@ -269,4 +269,4 @@ class GraphClient(GraphRequests):
         """Close connections."""
         await self._http.aclose()
         await self.hosts.aclose()
-        await self._credential.close()
+        await self.credential.close()

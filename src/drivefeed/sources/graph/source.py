@@ -99,6 +99,14 @@ class GraphSource:
         """
         return Look(await self._client(DriveRef(account_id, "")), self._lane)
 
+    async def client(self, account_id: str) -> GraphClient:
+        """Return an account's way to Graph, for probes.
+
+        Raises:
+            NeedsAttention: there is no such account, or its settings cannot be used.
+        """
+        return await self._client(DriveRef(account_id, ""))
+
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
         """Fetch one page of changes of the whole drive."""
         client = await self._client(drive)
