@@ -336,7 +336,7 @@ _texts = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(_texts)
 def test_nothing_but_an_address_or_our_sentence_comes_of_any_text(text: str) -> None:
     with contextlib.suppress(NotAnAddress):
@@ -354,7 +354,7 @@ _names = st.text(
 ).filter(lambda name: name.casefold() not in {"forms", "_layouts", "_api", "sitepages", "_vti_bin"})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(_names, min_size=1, max_size=4), st.booleans())
 def test_an_encoded_path_comes_back_name_by_name(names: list[str], in_option: bool) -> None:  # noqa: FBT001 (drawn)
     if names[-1].casefold().endswith(".aspx"):

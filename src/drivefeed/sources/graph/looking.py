@@ -63,9 +63,7 @@ class Look:
 
     async def permissions(self) -> frozenset[str] | None:
         """Return what the account's token says it may do; None where the token does not say."""
-        token = await self._client._credential.get_token(  # noqa: SLF001 (one of us)
-            self.account.scope
-        )
+        token = await self._client.credential.get_token(self.account.scope)
         claims = read_claims(token.token)
         return claims.permissions if claims else None
 
