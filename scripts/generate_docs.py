@@ -169,7 +169,11 @@ def policy_options() -> str:
     """List the options of a connection's policy."""
     defaults = policy_words(Policy())
     rows = [
-        (f"`{one.name}`", defaults[one.name], f"{one.meaning} Allowed: {one.allowed}.")
+        (
+            f"`{one.name}`",
+            defaults[one.name],
+            f"{one.meaning} Allowed: {one.allowed}.".replace("*", "\\*"),
+        )
         for one in OPTIONS
     ]
     return table(("Option", "Default", "Meaning"), rows)

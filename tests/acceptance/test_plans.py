@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -283,6 +284,18 @@ async def test_nothing_found_nothing_permitted_and_nothing_eligible_are_three_th
     unwanted = await plan_of(here, library, library.minutes, types=["pdf"])
     assert (unwanted.found, unwanted.files) == (5, 0)
     assert unwanted.emptiness is Emptiness.NOTHING_ELIGIBLE
+
+
+async def test_two_plans_of_one_new_drive_at_the_same_time_list_it_once(
+    here: Offline, library: Library, sim: GraphSim
+) -> None:
+    both = await asyncio.gather(
+        plan_of(here, library, library.contracts), plan_of(here, library, library.minutes)
+    )
+    assert [one.files for one in both] == [12, 5]
+    (drive,) = await here.rows(drives)
+    assert (drive["generation"], drive["settling"], drive["enumerating"]) == (1, False, False)
+    assert len({row["item_id"] for row in await here.rows(items)}) == 1 + 4 + 23 + 1
 
 
 async def test_a_file_and_an_unknown_folder_cannot_be_planned(

@@ -37,6 +37,11 @@ def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
     Args:
         with_options: also tell which options change, where the folder is connected already.
     """
+    if plan.change is not None:
+        if with_options:
+            for option, before, after in plan.change.options:
+                say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
+        _tell_change(plan.change)
     if plan.emptiness is not None:
         say(f"[yellow]{_EMPTY[plan.emptiness]}[/]")
     if plan.files:
@@ -52,11 +57,6 @@ def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
         say("The first by name:")
         for name in plan.first:
             say(escape(name), indent=2)
-    if plan.change is not None:
-        if with_options:
-            for option, before, after in plan.change.options:
-                say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
-        _tell_change(plan.change)
     say(f"[dim]Counted as it was at {instant_of(plan.listed_at)}.[/]")
 
 

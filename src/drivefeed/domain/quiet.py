@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from drivefeed.domain.model import Policy
 
 
-def zone_of(name: str) -> ZoneInfo | None:
-    """Return a time zone by its name in the tz database, or None where there is none."""
+def zone_of(name: str) -> tzinfo | None:
+    """Return a time zone by its name in the tz database, or None where there is none.
+
+    UTC is there even on a machine without that database.
+    """
+    if name == "UTC":
+        return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

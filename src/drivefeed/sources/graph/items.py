@@ -32,6 +32,7 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
     times = item.times or wire.FileSystemInfo()
     hashes = (item.file.hashes if item.file else None) or wire.Hashes()
     kind = kind_of(item) if clear else ItemKind.UNKNOWN
+    deleted = _there(item.deleted) or _there(item.removed)
     return RemoteItem(
         item_id=item.id,
         parent_id=_text(item.parent.id) if item.parent and kind is not ItemKind.ROOT else None,
@@ -46,9 +47,10 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
         modified_at=_millis(times.last_modified_date_time) or _millis(item.modified),
         web_url=_text(item.web_url),
         malware=_there(item.malware),
-        shared=_there(item.shared),
+        # We ask for it, so that its absence says no; a tombstone says nothing.
+        shared=None if deleted else _there(item.shared),
         child_count=_children(item.folder),
-        deleted=_there(item.deleted) or _there(item.removed),
+        deleted=deleted,
     )
 
 
