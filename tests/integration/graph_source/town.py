@@ -16,12 +16,11 @@ from integration.graph_source.kit import HurriedClock, PlainIds, account_of, sim
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from graphsim.estate import Site
-    from graphsim.tenancy import Person
-
     from drivefeed.sources.graph.looking import Look
     from graphsim.drives import MemoryDrive
+    from graphsim.estate import Site
     from graphsim.items import Item
+    from graphsim.tenancy import Person
 
 HOST = "https://graphsim.sharepoint.invalid"
 MY = "https://graphsim-my.sharepoint.invalid"
