@@ -132,7 +132,8 @@ def may_not_list_sites(account: GraphAccount) -> NeedsAttention:
     cure = (
         "The sign-in needs the permission Sites.Read.All"
         if account.is_delegated
-        else "An app with Sites.Selected is shown the sites it was granted at most"
+        else "To list them, an app needs Sites.Read.All; with Sites.Selected it is shown at most "
+        "the sites it was granted"
     )
     return NeedsAttention(
         f"The account '{account.name}' is shown no sites. {cure}; if you know the site, paste "
