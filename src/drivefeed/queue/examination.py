@@ -73,7 +73,7 @@ async def _examined(client: Redis, url: str, prefix: str) -> RedisState:
         aof_failed=found.get("aof_last_write_status", "ok") != "ok",
         used_bytes=int(found.get("used_memory", 0)),
         most_bytes=int(found.get("maxmemory", 0)),
-        generation=await client.get(f"{prefix}:drivefeed:sentinel"),
+        generation=_text(await client.get(f"{prefix}:drivefeed:sentinel")),
         counts=counts,
         paused=paused,
     )
@@ -118,6 +118,7 @@ async def newest_failed(url: str, *, prefix: str, limit: int) -> list[dict[str, 
     try:
         async with answering(url):
             found: list[tuple[float, str, str]] = []
+            newest: list[Any]
             for stage in QUEUES:
                 key = f"{prefix}:{stage.value}:failed"
                 for job_id, at in await client.zrange(
@@ -131,8 +132,12 @@ async def newest_failed(url: str, *, prefix: str, limit: int) -> list[dict[str, 
                     f"{prefix}:{stage_name}:{job_id}", "failedReason", "stacktrace"
                 )
                 failed.append(
-                    {"stage": stage_name, "reason": reason or "", "traceback": trace or ""}
+                    {"stage": stage_name, "reason": str(reason or ""), "traceback": str(trace or "")}
                 )
             return failed
     finally:
         await client.aclose(close_connection_pool=True)
+
+
+def _text(value: bytes | str | None) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value
