@@ -164,6 +164,17 @@ class Settings(BaseSettings):
     s3: S3Settings | None = Field(
         default=None, description="An S3 bucket; empty for a folder in the data folder."
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None,
+        description="A file with such keys, one a line; by default secret.key in the data folder.",
+    )
+    secret_key_command: str = Field(
+        default="", description="A command that prints such keys, run without a shell."
+    )
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
