@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
     from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
+    from drivefeed.secrets.ring import KeyRing
+    from drivefeed.services.accounts import AccountBook
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
+    from drivefeed.sources.graph.tokens import TokenStore
 
 
 @dataclass(slots=True)
@@ -58,6 +61,9 @@ class Parts:
     index: VectorIndex
     embedder: LocalEmbedder
     jobs: CatalogIndexJobs
+    ring: KeyRing
+    tokens: TokenStore
+    book: AccountBook
 
     @property
     def searcher(self) -> Searcher:
@@ -108,14 +114,20 @@ async def open_parts(
     """Open catalog, source, store and index; nothing is asked of them yet."""
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.services.accounts import AccountBook, AccountStates, credentials_of
+    from drivefeed.services.token_store import CatalogTokenStore
     from drivefeed.sources.graph.source import GraphSource
 
     around = around or Surroundings.real()
     async with AsyncExitStack() as stack:
         catalog = await stack.enter_async_context(open_memory(settings, around))
         accounts: dict[str, GraphAccount] = {}
+        ring = open_ring(settings)
+        tokens = CatalogTokenStore(catalog, ring)
+        states = AccountStates(catalog)
         source = GraphSource(
             accounts,
+            credential=credentials_of(tokens, states, around.clock, around.checkpoint),
             clock=around.clock,
             ids=around.ids,
             allowance=settings.ru_per_minute,
@@ -138,10 +150,27 @@ async def open_parts(
             index=index,
             embedder=embedder,
             jobs=CatalogIndexJobs(catalog),
+            ring=ring,
+            tokens=tokens,
+            book=AccountBook(catalog, ring, accounts),
         )
-        for account in settings.accounts:
-            await add_account(parts, account)
+        await load_accounts(parts)
         yield parts
+
+
+def open_ring(settings: Settings) -> KeyRing:
+    """Return the key ring of the settings; no key is read before one is needed."""
+    from drivefeed.secrets.places import place_for
+    from drivefeed.secrets.ring import KeyRing
+
+    key = settings.secret_key
+    place = place_for(
+        given=key.get_secret_value() if key else None,
+        file=settings.secret_key_file,
+        command=settings.secret_key_command,
+        beside=None if settings.database_url else settings.data_dir,
+    )
+    return KeyRing(place)
 
 
 def open_store(settings: Settings) -> ObjectStore:
@@ -185,25 +214,29 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
     )
 
 
-async def add_account(parts: Parts, account: AccountSettings) -> str:
-    """Make an account of the settings known; return its id."""
-    from drivefeed.catalog.connecting import ensure_account, ensure_org
-    from drivefeed.sources.graph.account import ClientSecret, GraphAccount
+async def load_accounts(parts: Parts) -> None:
+    """Open the accounts of the settings and of the catalog into ``parts.accounts``."""
+    for account in parts.settings.accounts:
+        await _declare(parts, account)
+    await parts.book.refresh()
 
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    parts.accounts[account_id] = GraphAccount(
-        account_id=account_id,
-        name=account.name,
-        tenant_id=account.tenant_id,
-        client_id=account.client_id,
-        sign_in=ClientSecret(account.client_secret.get_secret_value()),
-        authority=account.authority,
-        graph_url=account.graph_url,
-        ca_file=str(account.ca_file) if account.ca_file else None,
-        cloud=account.cloud,
-    )
+
+async def add_account(parts: Parts, account: AccountSettings) -> str:
+    """Make one account of the settings known; return its id."""
+    account_id = await _declare(parts, account)
+    await parts.book.refresh()
     return account_id
+
+
+async def _declare(parts: Parts, account: AccountSettings) -> str:
+    from drivefeed.sources.graph.account import ClientSecret
+
+    return await parts.book.declare(
+        org=account.org,
+        name=account.name,
+        values=account.columns(),
+        sign_in=ClientSecret(account.client_secret.get_secret_value()),
+    )
 
 
 async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
@@ -212,17 +245,17 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
-    from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
+    from drivefeed.catalog.accounts import find_account
+    from drivefeed.catalog.connecting import connect, ensure_drive
 
-    account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
-    if account is None:
+    try:
+        account = await find_account(parts.catalog, wanted.account)
+    except NotFound as error:
         raise NeedsAttention(
             f"A connection names the account '{wanted.account}', and there is none of that name.",
             reason=Reason.MISCONFIGURED,
-        )
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    ref = DriveRef(account_id, wanted.drive_id)
+        ) from error
+    ref = DriveRef(account.account_id, wanted.drive_id)
     remote = await parts.source.drive(ref)
     try:
         root = await parts.source.item_by_path(ref, wanted.folder)
@@ -233,8 +266,8 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         ) from error
     drive_id = await ensure_drive(
         parts.catalog,
-        org_id=org_id,
-        account_id=account_id,
+        org_id=account.org_id,
+        account_id=account.account_id,
         cloud=account.cloud,
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),

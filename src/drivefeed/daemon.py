@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _SAY_AGAIN_SECONDS = 10.0
+_ACCOUNTS_SECONDS = 3.0
+"""Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -144,6 +146,7 @@ class Daemon:
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
+                    group.create_task(self._follow_accounts(), name="accounts"),
                 ]
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
@@ -221,6 +224,16 @@ class Daemon:
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule
+
+    async def _follow_accounts(self) -> None:
+        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        while True:
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
+            try:
+                for name in await self.parts.book.refresh():
+                    _log.info("account_opened", account=name)
+            except DrivefeedError as error:
+                _log.warning("accounts_wait", error=str(error))
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""

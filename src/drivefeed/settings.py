@@ -43,6 +43,18 @@ class AccountSettings(_Section):
         default=None, description="PEM file with certificates to trust too."
     )
 
+    def columns(self) -> dict[str, Any]:
+        """Return what the catalog keeps of it; the secret stays here."""
+        return {
+            "sign_in": "secret",
+            "tenant_id": self.tenant_id,
+            "client_id": self.client_id,
+            "cloud": self.cloud,
+            "authority": self.authority,
+            "graph_url": self.graph_url,
+            "ca_file": str(self.ca_file) if self.ca_file else None,
+        }
+
 
 class ConnectionSettings(_Section):
     """A folder that should flow in."""

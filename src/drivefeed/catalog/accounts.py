@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class SignInKind(StrEnum):
     """How an account signs in."""
 
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - names a kind
     CERTIFICATE = "certificate"
     WORKLOAD = "workload"
     USER = "user"
@@ -124,7 +124,8 @@ async def add_account(
             )
         )
         if credential is not None:
-            await put_in(connection, catalog, ring, account_id, *credential)
+            kind, plain = credential
+            await put_in(connection, catalog, ring, account_id, kind=kind, plain=plain)
     return account_id
 
 
@@ -148,7 +149,8 @@ async def change_account(
             .values(**values, **_CALM, revision=accounts.c.revision + 1)
         )
         if credential is not None:
-            await put_in(connection, catalog, ring, account_id, *credential)
+            kind, plain = credential
+            await put_in(connection, catalog, ring, account_id, kind=kind, plain=plain)
 
 
 _CALM: dict[str, Any] = {"state": AccountState.OK, "reason": None, "detail": None}

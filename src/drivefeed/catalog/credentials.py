@@ -35,7 +35,7 @@ RESEALED_AT_ONCE = 20
 class CredentialKind(StrEnum):
     """What a row holds."""
 
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - names a kind
     CERTIFICATE = "certificate"
     TOKENS = "tokens"
 
@@ -140,6 +140,7 @@ async def put_in(
     catalog: Catalog,
     ring: KeyRing,
     account_id: str,
+    *,
     kind: CredentialKind,
     plain: bytes,
 ) -> None:

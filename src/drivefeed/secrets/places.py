@@ -195,6 +195,28 @@ class NoPlace:
         raise _no_key("neither the settings nor the environment name one")
 
 
+def place_for(
+    *, given: str | None, file: Path | None, command: str, beside: Path | None
+) -> KeyPlace:
+    """Return the place that settings name: given keys, else a file, else a command.
+
+    Args:
+        given: the keys themselves.
+        file: a file with keys, which must be there.
+        command: prints keys.
+        beside: the data folder, where the catalog lies in it: a key file is made there.
+    """
+    if given:
+        return GivenKeys(given)
+    if file is not None:
+        return KeyFile(file, may_make=False)
+    if command.strip():
+        return KeyCommand(command)
+    if beside is not None:
+        return KeyFile(beside / FILE_NAME, may_make=True)
+    return NoPlace()
+
+
 def keys_in(text: str, place: str) -> list[Key]:
     """Read keys from text.
 

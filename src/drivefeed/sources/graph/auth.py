@@ -135,7 +135,7 @@ class AppCredential:
             if generation != self._generation:
                 return
             self._generation += 1
-            self._claims = _decoded(claims)
+            self._claims = decoded_claims(claims)
             await self._close()
 
     async def close(self) -> None:
@@ -178,7 +178,7 @@ def secret_credential(account: GraphAccount) -> AsyncTokenCredential:
         ) from error
 
 
-def _decoded(claims: str | None) -> str | None:
+def decoded_claims(claims: str | None) -> str | None:
     """A challenge arrives in base64; Entra wants the JSON inside."""
     if not claims:
         return None
