@@ -17,9 +17,7 @@ from drivefeed.domain.remote import DriveRef
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from tokenizers import Tokenizer
+    from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
@@ -299,17 +297,3 @@ def _policy(wanted: ConnectionSettings) -> Policy:
 async def connect_all(parts: Parts) -> list[str]:
     """Connect every folder of the settings; return the connections' ids."""
     return [await add_connection(parts, wanted) for wanted in parts.settings.connections]
-
-
-def tokenizer_once() -> Callable[[], Tokenizer]:
-    """Return a function that loads the model's tokenizer at its first call."""
-    loaded: list[Tokenizer] = []
-
-    def load() -> Tokenizer:
-        from drivefeed.indexer.embed import load_tokenizer
-
-        if not loaded:
-            loaded.append(load_tokenizer())
-        return loaded[0]
-
-    return load

@@ -114,10 +114,16 @@ class DelegatedCredential:
             self._claims = decoded_claims(claims)
 
     async def close(self) -> None:
-        """Forget what is in memory."""
+        """Close connections, and forget what is in memory."""
         async with self._lock:
-            self._app = None
+            self._drop_app()
             self._token = None
+
+    def _drop_app(self) -> None:
+        """MSAL answers the same again for a while after an error; a new app asks anew."""
+        app, self._app = self._app, None
+        if app is not None:
+            app.close()
 
     def _now(self) -> float:
         return self._clock.now() / 1000
@@ -182,7 +188,7 @@ class DelegatedCredential:
                 _exchanged, app, kept.cache, self._user.home_account_id, self._claims
             )
         except Exception as error:
-            self._app = None
+            self._drop_app()
             raise of_exception(error, self._account) from error
         self._checkpoint("tokens.answered")
         revision: int | None = kept.revision
@@ -191,7 +197,7 @@ class DelegatedCredential:
             revision = await self._store.save(self._account.account_id, cache, after=kept.revision)
             self._checkpoint("tokens.saved")
         if "access_token" not in result:
-            self._app = None
+            self._drop_app()
             ours = of_result(result, self._account)
             raise self._refuse(revision, ours) if isinstance(ours, NeedsAttention) else ours
         if revision is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.domain.errors import NeedsAttention
@@ -44,14 +45,17 @@ class PublicApp:
                 "only be asked to sign in over https.",
                 reason=Reason.MISCONFIGURED,
             )
+        # It advises answers by POST, which nobody could paste from a browser on another machine.
+        warnings.filterwarnings("ignore", message="response_mode=", category=UserWarning)
         official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
         self.account = account
+        self._session = _session(account.ca_file)
         self.cache = msal.SerializableTokenCache()
         self.app = msal.PublicClientApplication(
             account.client_id,
             authority=f"{account.login_url}/{account.tenant_id}",
             token_cache=self.cache,
-            http_client=_session(account.ca_file),
+            http_client=self._session,
             # Discovery asks Microsoft whether the authority is one of its own.
             instance_discovery=None if official else False,
         )
@@ -62,6 +66,10 @@ class PublicApp:
         if self.account.cloud == "global":
             return list(_SCOPES)
         return [f"{CLOUDS[self.account.cloud].graph}/{name}" for name in _SCOPES]
+
+    def close(self) -> None:
+        """Close connections."""
+        self._session.close()
 
     def refreshed(self, home_account_id: str, claims: str | None) -> dict[str, Any]:
         """Use the refresh token in the cache; the cache has the new one afterwards.

@@ -1,15 +1,14 @@
 """A person signs in: by a code on another device, or in a browser on this machine.
 
-MSAL makes PKCE, state and nonce and checks the state; since its version 1.38 it looks at no id
-token, so the nonce, the app and the tenant are compared here.
+MSAL makes PKCE, state and nonce, and compares the last two. Since its version 1.38 it looks at
+nothing else in an id token, so the app and the tenant are compared here.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import re
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from drivefeed.sources.graph.loopback import WRONG_STATE, fields_of, listening
 from drivefeed.sources.graph.msal_app import PublicApp
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from drivefeed.ports import Clock
     from drivefeed.sources.graph.account import GraphAccount
@@ -70,27 +69,27 @@ async def sign_in_by_device(
         NeedsAttention: they declined, took too long, or are somebody else.
         PartDown, Transient: the sign-in service did not answer.
     """
-    app = await _app(account)
-    flow = await _asked(account, lambda: app.app.initiate_device_flow(app.scopes))
-    if "device_code" not in flow:
-        raise of_sign_in(flow, account)
-    until = clock.now() + int(float(flow["expires_in"]) * 1000)
-    await show(DeviceCode(flow["verification_uri"], flow["user_code"], until))
-    interval = max(_LEAST_INTERVAL, int(flow.get("interval", _SLOWER_SECONDS)))
-    while True:
-        result = await _asked(account, lambda: _poll(app, flow))
-        match result.get("error"):
-            case "authorization_pending":
-                pass
-            case "slow_down":
-                interval += _SLOWER_SECONDS
-            case None:
-                return _checked(app, result, nonce=None)
-            case _:
-                raise of_sign_in(result, account)
-        if clock.now() >= until:
-            raise of_sign_in({"error": "expired_token"}, account)
-        await clock.sleep(interval)
+    async with _app(account) as app:
+        flow = await _asked(account, lambda: app.app.initiate_device_flow(app.scopes))
+        if "device_code" not in flow:
+            raise of_sign_in(flow, account)
+        until = clock.now() + int(float(flow["expires_in"]) * 1000)
+        await show(DeviceCode(flow["verification_uri"], flow["user_code"], until))
+        interval = max(_LEAST_INTERVAL, int(flow.get("interval", _SLOWER_SECONDS)))
+        while True:
+            result = await _asked(account, lambda: _poll(app, flow))
+            match result.get("error"):
+                case "authorization_pending":
+                    pass
+                case "slow_down":
+                    interval += _SLOWER_SECONDS
+                case None:
+                    return _checked(app, result)
+                case _:
+                    raise of_sign_in(result, account)
+            if clock.now() >= until:
+                raise of_sign_in({"error": "expired_token"}, account)
+            await clock.sleep(interval)
 
 
 async def sign_in_by_browser(
@@ -115,8 +114,7 @@ async def sign_in_by_browser(
         NeedsAttention: they declined, took too long, or are somebody else.
         PartDown, Transient: the sign-in service did not answer.
     """
-    app = await _app(account)
-    async with listening() as door:
+    async with _app(account) as app, listening() as door:
         hint = account.sign_in.user_name if isinstance(account.sign_in, SignedInUser) else ""
         flow = await _asked(
             account,
@@ -152,9 +150,9 @@ async def sign_in_by_browser(
         result = await _asked(
             account, lambda: app.app.acquire_token_by_auth_code_flow(flow, answer)
         )
-    if "access_token" not in result:
-        raise of_sign_in(result, account)
-    return _checked(app, result, nonce=flow["nonce"])
+        if "access_token" not in result:
+            raise of_sign_in(result, account)
+        return _checked(app, result)
 
 
 async def _pasted_answer(
@@ -178,7 +176,7 @@ def _poll(app: PublicApp, flow: dict[str, Any]) -> dict[str, Any]:
     return dict(result)
 
 
-def _checked(app: PublicApp, result: Mapping[str, Any], *, nonce: str | None) -> SignedIn:
+def _checked(app: PublicApp, result: Mapping[str, Any]) -> SignedIn:
     """Compare the id token with what was asked for, and the person with whom we know.
 
     Raises:
@@ -186,10 +184,6 @@ def _checked(app: PublicApp, result: Mapping[str, Any], *, nonce: str | None) ->
     """
     account = app.account
     claims = result.get("id_token_claims") or {}
-    if nonce is not None:
-        expected = hashlib.sha256(nonce.encode()).hexdigest()
-        if not hmac.compare_digest(str(claims.get("nonce", "")), expected):
-            raise _mistrust("its nonce is another one, so it may be replayed")
     if claims.get("aud") != account.client_id:
         raise _mistrust("it was made for another app")
     tenant = str(claims.get("tid", ""))
@@ -239,17 +233,26 @@ def _mistrust(why: str) -> NeedsAttention:
     )
 
 
-async def _app(account: GraphAccount) -> PublicApp:
+@asynccontextmanager
+async def _app(account: GraphAccount) -> AsyncIterator[PublicApp]:
     try:
-        return await asyncio.to_thread(PublicApp, account)
+        app = await asyncio.to_thread(PublicApp, account)
     except Exception as error:
         raise of_exception(error, account) from error
+    try:
+        yield app
+    finally:
+        app.close()
 
 
 async def _asked(account: GraphAccount, ask: Callable[[], Any]) -> dict[str, Any]:
     """Ask MSAL in a thread, in our words where it fails."""
     try:
         result = await asyncio.to_thread(ask)
+    except RuntimeError as error:
+        if "nonce" not in str(error):
+            raise of_exception(error, account) from error
+        raise _mistrust("its nonce is another one, so it may be replayed") from None
     except Exception as error:
         raise of_exception(error, account) from error
     return dict(result)
