@@ -104,6 +104,11 @@ def of_exception(error: Exception, account: GraphAccount) -> DrivefeedError:
         )
     if isinstance(error, requests.RequestException | OSError):
         return PartDown(f"{where} could not be reached ({detail}).", part=Part.SOURCE)
+    if type(error).__name__ == "MsalServiceError":
+        return Transient(
+            f"Microsoft could not serve the sign-in of account '{account.name}' just now "
+            f"({detail})."
+        )
     if isinstance(error, ValueError) and "authority" in str(error).lower():
         return NeedsAttention(
             f"{where} knows no tenant '{account.tenant_id}'. Check the tenant's id, or use "

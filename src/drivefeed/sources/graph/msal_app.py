@@ -10,14 +10,19 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.account import CLOUDS
 from drivefeed.sources.graph.http import USER_AGENT
+from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import requests
 
     from drivefeed.sources.graph.account import GraphAccount
 
 TIMEOUT_SECONDS = 15.0
 """For connecting and for each silence; a refresh makes two requests at most."""
+_THROTTLING = frozenset({429, 503})
+_GUESSED_WAIT = 30.0
 _SCOPES = ("Files.Read.All",)
 """The least with which a person's files, and what is shared with them, can be followed."""
 
@@ -50,6 +55,8 @@ class PublicApp:
         official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
         self.account = account
         self._session = _session(account.ca_file)
+        self._session.hooks["response"].append(self._note)
+        self._last: tuple[int, Mapping[str, str]] = (0, {})
         self.cache = msal.SerializableTokenCache()
         self.app = msal.PublicClientApplication(
             account.client_id,
@@ -66,6 +73,19 @@ class PublicApp:
         if self.account.cloud == "global":
             return list(_SCOPES)
         return [f"{CLOUDS[self.account.cloud].graph}/{name}" for name in _SCOPES]
+
+    def throttled(self, *, now: int) -> float | None:
+        """Return how many seconds the service wants us to wait, if its last answer said so.
+
+        MSAL keeps the answer's status and headers to itself.
+        """
+        status, headers = self._last
+        if status not in _THROTTLING:
+            return None
+        return told_wait(headers, now=now) or _GUESSED_WAIT
+
+    def _note(self, response: requests.Response, **_options: Any) -> None:
+        self._last = (response.status_code, response.headers)
 
     def close(self) -> None:
         """Close connections."""
