@@ -134,6 +134,16 @@ async def _connections(connection: AsyncConnection) -> dict[str, Connection]:
     return {row["id"]: connection_of(row) for row in rows.mappings()}
 
 
+async def paths_of(
+    catalog: Catalog, connection_id: str, item_ids: Collection[str]
+) -> dict[str, str]:
+    """Return the paths of items below a connected folder, by item id."""
+    async with catalog.read() as connection:
+        known = await _connections(connection)
+        found = await _paths(connection, known, [(connection_id, one) for one in item_ids])
+    return {item_id: path for (_, item_id), path in found.items()}
+
+
 async def _paths(
     connection: AsyncConnection,
     known: dict[str, Connection],
