@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drivefeed.account_parts import open_accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
@@ -19,17 +20,15 @@ from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from drivefeed.account_parts import AccountParts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
     from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
-    from drivefeed.secrets.ring import KeyRing
-    from drivefeed.services.accounts import AccountBook
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
-    from drivefeed.sources.graph.tokens import TokenStore
 
 
 @dataclass(slots=True)
@@ -59,9 +58,7 @@ class Parts:
     index: VectorIndex
     embedder: LocalEmbedder
     jobs: CatalogIndexJobs
-    ring: KeyRing
-    tokens: TokenStore
-    book: AccountBook
+    signing: AccountParts
 
     @property
     def searcher(self) -> Searcher:
@@ -112,20 +109,15 @@ async def open_parts(
     """Open catalog, source, store and index; nothing is asked of them yet."""
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
-    from drivefeed.services.accounts import AccountBook, AccountStates, credentials_of
-    from drivefeed.services.token_store import CatalogTokenStore
     from drivefeed.sources.graph.source import GraphSource
 
     around = around or Surroundings.real()
     async with AsyncExitStack() as stack:
         catalog = await stack.enter_async_context(open_memory(settings, around))
-        accounts: dict[str, GraphAccount] = {}
-        ring = open_ring(settings)
-        tokens = CatalogTokenStore(catalog, ring)
-        states = AccountStates(catalog)
+        signing = await open_accounts(settings, catalog)
         source = GraphSource(
-            accounts,
-            credential=credentials_of(tokens, states, around.clock, around.checkpoint),
+            signing.accounts,
+            credential=signing.credential,
             clock=around.clock,
             ids=around.ids,
             allowance=settings.ru_per_minute,
@@ -143,32 +135,14 @@ async def open_parts(
             around=around,
             catalog=catalog,
             source=source,
-            accounts=accounts,
+            accounts=signing.accounts,
             store=store,
             index=index,
             embedder=embedder,
             jobs=CatalogIndexJobs(catalog),
-            ring=ring,
-            tokens=tokens,
-            book=AccountBook(catalog, ring, accounts),
+            signing=signing,
         )
-        await load_accounts(parts)
         yield parts
-
-
-def open_ring(settings: Settings) -> KeyRing:
-    """Return the key ring of the settings; no key is read before one is needed."""
-    from drivefeed.secrets.places import place_for
-    from drivefeed.secrets.ring import KeyRing
-
-    key = settings.secret_key
-    place = place_for(
-        given=key.get_secret_value() if key else None,
-        file=settings.secret_key_file,
-        command=settings.secret_key_command,
-        beside=None if settings.database_url else settings.data_dir,
-    )
-    return KeyRing(place)
 
 
 def open_store(settings: Settings) -> ObjectStore:
@@ -213,28 +187,15 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
 
 
 async def load_accounts(parts: Parts) -> None:
-    """Open the accounts of the settings and of the catalog into ``parts.accounts``."""
-    for account in parts.settings.accounts:
-        await _declare(parts, account)
-    await parts.book.refresh()
+    """Open accounts that were added or changed since; cheap where none was."""
+    await parts.signing.book.refresh()
 
 
 async def add_account(parts: Parts, account: AccountSettings) -> str:
     """Make one account of the settings known; return its id."""
-    account_id = await _declare(parts, account)
-    await parts.book.refresh()
+    account_id = await parts.signing.declare(account)
+    await load_accounts(parts)
     return account_id
-
-
-async def _declare(parts: Parts, account: AccountSettings) -> str:
-    from drivefeed.sources.graph.account import ClientSecret
-
-    return await parts.book.declare(
-        org=account.org,
-        name=account.name,
-        values=account.columns(),
-        sign_in=ClientSecret(account.client_secret.get_secret_value()),
-    )
 
 
 async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:

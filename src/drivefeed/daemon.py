@@ -230,7 +230,7 @@ class Daemon:
         while True:
             await asyncio.sleep(_ACCOUNTS_SECONDS)
             try:
-                for name in await self.parts.book.refresh():
+                for name in await self.parts.signing.book.refresh():
                     _log.info("account_opened", account=name)
             except DrivefeedError as error:
                 _log.warning("accounts_wait", error=str(error))
