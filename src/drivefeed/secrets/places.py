@@ -115,7 +115,7 @@ class KeyFile:
     def __init__(self, path: Path, *, may_make: bool) -> None:
         self.path = path
         self.name = f"the key file '{path}'"
-        self._may_make = may_make
+        self.may_make = may_make
 
     def stamp(self) -> Hashable:
         """Return what changes when the file is replaced."""
@@ -131,7 +131,7 @@ class KeyFile:
             mode = self.path.stat().st_mode
             text = self.path.read_text(encoding="ascii", errors="replace")
         except FileNotFoundError:
-            if not self._may_make:
+            if not self.may_make:
                 raise _no_key(f"there is no file '{self.path}'") from None
             self.make()
             return self.load()
