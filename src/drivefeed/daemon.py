@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
@@ -68,6 +68,7 @@ class Daemon:
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self._stop = asyncio.Event()
+        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -227,11 +228,17 @@ class Daemon:
 
     async def _follow_accounts(self) -> None:
         """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        book = self.parts.signing.book
+        said: frozenset[str] = frozenset()
         while True:
+            for words in book.left_out - said:
+                _log.warning("account_left_out", error=words)
+            said = book.left_out
             await asyncio.sleep(_ACCOUNTS_SECONDS)
             try:
-                for name in await self.parts.signing.book.refresh():
+                for name in await book.refresh():
                     _log.info("account_opened", account=name)
+                    self._accounts_changed.set()
             except DrivefeedError as error:
                 _log.warning("accounts_wait", error=str(error))
 
@@ -242,7 +249,10 @@ class Daemon:
                 await connect_all(self.parts)
             except DrivefeedError as error:
                 _log.warning("connections_wait", error=str(error))
-                await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
+                self._accounts_changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
+                        await self._accounts_changed.wait()
             else:
                 return
 

@@ -28,7 +28,6 @@ from drivefeed.sources.graph.account import (
 from drivefeed.sources.graph.auth import AppCredential
 from drivefeed.sources.graph.delegated import DelegatedCredential
 from drivefeed.sources.graph.watched import WatchedCredential
-from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.tokens import TokenStore
 
 _LOOK_AGAIN_MS = 60_000
-
-_log = log("accounts")
 
 
 class AccountBook:
@@ -58,6 +55,11 @@ class AccountBook:
         self._declared: dict[str, SignIn] = {}
         self._seen: dict[str, int] = {}
         self._failed: dict[str, str] = {}
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Why accounts could not be opened, one sentence each."""
+        return frozenset(self._failed.values())
 
     async def declare(self, *, org: str, name: str, values: dict[str, Any], sign_in: SignIn) -> str:
         """Make an account of the settings known; return its id. It opens with :meth:`refresh`.
@@ -106,7 +108,6 @@ class AccountBook:
         except NeedsAttention as error:
             self._accounts.pop(row.account_id, None)
             if self._failed.get(row.account_id) != str(error):
-                _log.warning("account_left_out", account=row.name, error=str(error))
                 await note_state(self._catalog, row.account_id, error.reason, str(error))
             self._failed[row.account_id] = str(error)
             return False
@@ -136,8 +137,6 @@ class AccountStates:
         words = str(error) if error is not None else ""
         told = await note_state(self._catalog, account.account_id, reason, words)
         self._last[account.account_id] = (account.revision, reason, now)
-        if told:
-            _log.info("account_state", account=account.name, reason=reason)
         if told and reason is None:
             await resume_account(self._catalog, account.account_id)
 

@@ -13,7 +13,7 @@ from drivefeed.catalog.accounts import AccountState, add_account, find_account
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
-from drivefeed.domain.errors import NeedsAttention, Part, PartDown, Throttled, Transient
+from drivefeed.domain.errors import NeedsAttention, Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.secrets.places import GivenKeys
 from drivefeed.secrets.ring import KeyRing
