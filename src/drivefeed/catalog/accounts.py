@@ -10,6 +10,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
+from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.credentials import put_in
 from drivefeed.catalog.tables import accounts, drives, orgs
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
@@ -31,15 +32,6 @@ class SignInKind(StrEnum):
     CERTIFICATE = "certificate"
     WORKLOAD = "workload"
     USER = "user"
-
-
-class AccountState(StrEnum):
-    """Whether an account can sign in, and if not, who has to do something."""
-
-    OK = "ok"
-    NEEDS_SIGN_IN = "needs_sign_in"
-    MISCONFIGURED = "misconfigured"
-    BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +68,6 @@ class Account:
     revision: int
     created_at: int
     drives: int
-
-
-_STATES = {
-    Reason.NEEDS_SIGN_IN: AccountState.NEEDS_SIGN_IN,
-    Reason.MISCONFIGURED: AccountState.MISCONFIGURED,
-}
-
-
-def state_for(reason: Reason | None) -> AccountState:
-    """Return the state that a refused sign-in means; every other reason is a policy's."""
-    return AccountState.OK if reason is None else _STATES.get(reason, AccountState.BLOCKED)
 
 
 async def add_account(
@@ -263,30 +244,6 @@ async def account_revisions(catalog: Catalog) -> dict[str, int]:
     async with catalog.read() as connection:
         rows = await connection.execute(select(accounts.c.id, accounts.c.revision))
         return {str(account_id): int(revision) for account_id, revision in rows}
-
-
-async def note_state(
-    catalog: Catalog, account_id: str, reason: Reason | None, detail: str = ""
-) -> bool:
-    """Record what became of a sign-in; tell whether that is news.
-
-    The same again is not written: Microsoft's text differs each time by its trace id alone.
-    """
-    state = state_for(reason)
-    async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(accounts.c.state, accounts.c.reason).where(accounts.c.id == account_id)
-        )
-        row = rows.one_or_none()
-    if row is None or (row.state, row.reason) == (state, reason):
-        return False
-    async with catalog.write("account") as connection:
-        await connection.execute(
-            update(accounts)
-            .where(accounts.c.id == account_id)
-            .values(state=state, reason=reason, detail=detail or None)
-        )
-    return True
 
 
 async def _id_of(connection: AsyncConnection, org_id: str, name: str) -> str | None:

@@ -11,13 +11,8 @@ from rich.markup import escape
 
 from drivefeed.account_parts import AccountParts, open_accounts
 from drivefeed.bootstrap import open_memory
-from drivefeed.catalog.accounts import (
-    Account,
-    AccountState,
-    SignInKind,
-    all_accounts,
-    find_account,
-)
+from drivefeed.catalog.account_states import AccountState
+from drivefeed.catalog.accounts import Account, SignInKind, all_accounts, find_account
 from drivefeed.catalog.credentials import CredentialKind, load
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
 from drivefeed.cli.output import new_table, print_json, say

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.catalog.account_states import note_state
 from drivefeed.catalog.accounts import (
     Account,
     SignInKind,
     account_revisions,
     all_accounts,
     declare_account,
-    note_state,
 )
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind, load

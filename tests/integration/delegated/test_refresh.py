@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from drivefeed.catalog.accounts import AccountState, add_account, find_account
+from drivefeed.catalog.account_states import AccountState
+from drivefeed.catalog.accounts import add_account, find_account
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url

@@ -8,15 +8,14 @@ import pytest
 from sqlalchemy import select, update
 
 from drivefeed.catalog.access_tables import credentials
+from drivefeed.catalog.account_states import AccountState, note_state
 from drivefeed.catalog.accounts import (
-    AccountState,
     account_revisions,
     add_account,
     all_accounts,
     change_account,
     declare_account,
     find_account,
-    note_state,
     remove_account,
 )
 from drivefeed.catalog.connecting import ensure_org
