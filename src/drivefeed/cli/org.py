@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 if TYPE_CHECKING:
     from drivefeed.catalog.orgs import Org
@@ -25,6 +24,8 @@ _LONGEST_NAME = 120
 @org_app.command()
 def add(name: Name, *, as_json: Json = False) -> None:
     """Add an organization."""
+    from rich.markup import escape
+
     from drivefeed.catalog.orgs import add_org
     from drivefeed.cli.context import existing_catalog, run
     from drivefeed.cli.output import print_json, say
@@ -44,6 +45,8 @@ def add(name: Name, *, as_json: Json = False) -> None:
 def list_(*, as_json: Json = False) -> None:
     """List organizations."""
     from dataclasses import asdict
+
+    from rich.markup import escape
 
     from drivefeed.catalog.orgs import all_orgs
     from drivefeed.cli.context import existing_catalog, run
@@ -74,6 +77,8 @@ def rename(
     as_json: Json = False,
 ) -> None:
     """Give an organization another name; nothing else changes."""
+    from rich.markup import escape
+
     from drivefeed.catalog.orgs import rename_org
     from drivefeed.cli.context import existing_catalog, run
     from drivefeed.cli.output import print_json, say

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.cli.context import EXIT_NOT_CLEAN
 
@@ -26,6 +25,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, an
 @secrets_app.command()
 def status(*, as_json: Json = False) -> None:
     """Show which keys there are and what each sealed; exit code 1 if one is missing."""
+    from rich.markup import escape
+
     from drivefeed.cli.context import run
     from drivefeed.cli.output import new_table, print_json, say
 
@@ -97,6 +98,8 @@ def rotate(
         raise typer.BadParameter(
             "Say --drop-old in a later run, when every running process has seen the new key."
         )
+    from rich.markup import escape
+
     from drivefeed.cli.context import run
     from drivefeed.cli.output import print_json, say
     from drivefeed.cli.words import count_of

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import ssl
+import subprocess
 import sys
 import threading
 import webbrowser
@@ -18,14 +20,15 @@ import pytest
 
 from drivefeed.secrets.certificates import make_certificate
 from graphsim.serving import GraphSim, serve
+from integration.cli.terminal import Terminal
 from integration.graph_source.kit import sim_state
 from support.commands import run_command
+from support.daemon import COMMAND
 from support.evidence import rows_in
 from support.processes import environment
 from support.signing import sign_in
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
@@ -346,3 +349,34 @@ def test_a_missing_key_is_red(desk: Desk) -> None:
     key.write_text(old)
     assert listed["name"] == "app"
     assert desk.json("secrets", "rotate")["resealed"] == 0
+
+
+def test_an_address_from_another_machine_is_pasted(desk: Desk) -> None:
+    """A terminal without a browser: the address is shown, and what it ends at is typed."""
+
+    def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*COMMAND, "--data", str(desk.home / "data"), *words],
+            cwd=desk.home,
+            env=environment(),
+            start_new_session=True,
+            **options,
+        )
+
+    terminal = Terminal(start, "account", "add", "mine", *desk.place, "--browser")
+    try:
+        terminal.wait_for("paste that page's address here")
+        shown = "".join(terminal.seen.split())
+        found = re.search(r"https://127[^ ]*?(?=Isthebrowser)", shown)
+        assert found, terminal.seen
+        context = ssl.create_default_context(cafile=desk.sim.endpoints.ca_file)
+        url = httpx.get(found[0], verify=context).headers["location"]
+        terminal.press("http://localhost/?code=other&state=other\n")
+        terminal.wait_for("belongs to another sign-in")
+        terminal.press(f"{url}\n")
+        terminal.wait_for(r"Account 'mine' was added\.")
+        assert terminal.wait_until_ended() == 0
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+        terminal.close()
