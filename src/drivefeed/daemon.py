@@ -23,6 +23,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -148,6 +149,7 @@ class Daemon:
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
                     group.create_task(self._follow_accounts(), name="accounts"),
+                    group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
@@ -241,6 +243,16 @@ class Daemon:
                     self._accounts_changed.set()
             except DrivefeedError as error:
                 _log.warning("accounts_wait", error=str(error))
+
+    async def _use_idle_sign_ins(self) -> None:
+        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
+        signing = self.parts.signing
+        while True:
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            for name in await refresh_idle_sign_ins(
+                signing.catalog, signing.accounts, signing.credential
+            ):
+                _log.info("idle_sign_in_refreshed", account=name)
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""

@@ -182,6 +182,17 @@ async def put_in(
     )
 
 
+async def untouched_tokens(catalog: Catalog, *, since: int) -> list[str]:
+    """Return the ids of accounts whose tokens were last kept before an instant."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(credentials.c.account_id).where(
+                credentials.c.kind == CredentialKind.TOKENS, credentials.c.updated_at < since
+            )
+        )
+        return [str(account_id) for account_id in rows.scalars()]
+
+
 async def census(catalog: Catalog) -> dict[str, int]:
     """Return how many credentials each key sealed, by key id."""
     async with catalog.read() as connection:

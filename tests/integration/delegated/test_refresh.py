@@ -8,9 +8,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
+from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.account_states import AccountState
-from drivefeed.catalog.accounts import add_account, find_account
+from drivefeed.catalog.accounts import (
+    add_account,
+    change_account,
+    declare_account,
+    find_account,
+    remove_account,
+)
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
@@ -20,8 +28,9 @@ from drivefeed.secrets.places import GivenKeys
 from drivefeed.secrets.ring import KeyRing
 from drivefeed.secrets.sealing import Key
 from drivefeed.services.accounts import AccountBook, AccountStates, credentials_of
+from drivefeed.services.idle_sign_ins import IDLE_MS, refresh_idle_sign_ins
 from drivefeed.services.token_store import CatalogTokenStore
-from drivefeed.sources.graph.account import SignedInUser
+from drivefeed.sources.graph.account import ClientSecret, GraphAccount, SignedInUser
 from drivefeed.sources.graph.delegated import DelegatedCredential
 from drivefeed.system import SystemIds, no_checkpoint
 from integration.delegated.kit import account_at, signed_in, token_requests
@@ -294,3 +303,83 @@ async def test_the_account_tells_how_its_sign_in_is(desk: Desk) -> None:
     await credential.get_token()
     assert (await find_account(desk.catalog, "ours")).state is AccountState.OK
     await credential.close()
+
+
+async def test_a_sign_in_that_nobody_uses_is_used_once_a_week(desk: Desk) -> None:
+    states = AccountStates(desk.catalog)
+    make = credentials_of(desk.store, states, RealClock(), no_checkpoint)
+    accounts = {
+        desk.account_id: account_at(desk.sim, account_id=desk.account_id, sign_in=desk.user)
+    }
+    assert await refresh_idle_sign_ins(desk.catalog, accounts, make) == []
+    async with desk.catalog.write() as connection:
+        await connection.execute(
+            update(credentials).values(updated_at=RealClock().now() - IDLE_MS - 1)
+        )
+    # By then its access token has expired long since.
+    kept = await desk.store.load(desk.account_id)
+    assert kept is not None
+    cache = json.loads(kept.cache) | {"AccessToken": {}}
+    await desk.store.save(desk.account_id, json.dumps(cache), after=1)
+    async with desk.catalog.write() as connection:
+        await connection.execute(
+            update(credentials).values(updated_at=RealClock().now() - IDLE_MS - 1)
+        )
+    assert await refresh_idle_sign_ins(desk.catalog, accounts, make) == ["ours"]
+    assert token_requests(desk.sim) == [200]
+    assert await refresh_idle_sign_ins(desk.catalog, accounts, make) == []
+
+
+async def test_accounts_of_settings_and_catalog_are_opened_and_followed(desk: Desk) -> None:
+    accounts: dict[str, GraphAccount] = {}
+    book = AccountBook(desk.catalog, desk.ring, accounts)
+    values = {"sign_in": "secret", "tenant_id": "t", "client_id": "c"}
+    secret = ClientSecret("from the settings")
+    declared = await book.declare(org="org", name="set", values=values, sign_in=secret)
+    assert sorted(await book.refresh()) == ["ours", "set"]
+    assert accounts[declared].sign_in == secret
+    assert accounts[desk.account_id].sign_in == desk.user
+    assert accounts[desk.account_id].authority == desk.sim.endpoints.login_url
+
+    # Another process adds, changes and removes.
+    org_id = await ensure_org(desk.catalog, "org")
+    sealed = (CredentialKind.SECRET, b"sealed")
+    added = await add_account(
+        desk.catalog, desk.ring, org_id=org_id, name="new", values=values, credential=sealed
+    )
+    assert await book.refresh() == ["new"]
+    assert accounts[added].sign_in == ClientSecret("sealed")
+    await change_account(
+        desk.catalog,
+        desk.ring,
+        added,
+        values={"client_id": "d"},
+        credential=(CredentialKind.SECRET, b"other"),
+    )
+    assert await book.refresh() == ["new"]
+    assert (accounts[added].client_id, accounts[added].revision) == ("d", 2)
+    assert accounts[added].sign_in == ClientSecret("other")
+    await remove_account(desk.catalog, await find_account(desk.catalog, "new"))
+    assert await book.refresh() == []
+    assert added not in accounts
+
+
+async def test_an_account_that_cannot_be_opened_is_left_out_until_it_can(desk: Desk) -> None:
+    other = base64.b64encode(Key.new().secret).decode()
+    values = {"sign_in": "secret", "tenant_id": "t", "client_id": "c"}
+    sealed = (CredentialKind.SECRET, b"sealed")
+    org_id = await ensure_org(desk.catalog, "org")
+    strange = KeyRing(GivenKeys(other))
+    await add_account(
+        desk.catalog, strange, org_id=org_id, name="new", values=values, credential=sealed
+    )
+    await declare_account(desk.catalog, org_id=org_id, name="set", values=values)
+    accounts: dict[str, GraphAccount] = {}
+    book = AccountBook(desk.catalog, desk.ring, accounts)
+    assert await book.refresh() == ["ours"]
+    assert await book.refresh() == []
+    assert any("Bring that key back" in words for words in book.left_out)
+    assert any("came from the settings" in words for words in book.left_out)
+    assert (await find_account(desk.catalog, "new")).state is AccountState.MISCONFIGURED
+    again = AccountBook(desk.catalog, KeyRing(GivenKeys(f"{KEY},{other}")), accounts)
+    assert sorted(await again.refresh()) == ["new", "ours"]
