@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
-from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
@@ -205,7 +204,8 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
     from drivefeed.catalog.accounts import find_account
-    from drivefeed.catalog.connecting import connect, ensure_drive
+    from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
+    from drivefeed.domain.policies import declared_policy
 
     try:
         account = await find_account(parts.catalog, wanted.account)
@@ -231,27 +231,13 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),
     )
+    known = await policy_at(parts.catalog, drive_id, root.item_id)
     return await connect(
         parts.catalog,
         drive_id=drive_id,
         root_item_id=root.item_id,
         name=wanted.name or wanted.folder or remote.name,
-        policy=_policy(wanted),
-    )
-
-
-def _policy(wanted: ConnectionSettings) -> Policy:
-    return Policy(
-        subfolders=wanted.subfolders,
-        include=tuple(wanted.include),
-        exclude=tuple(wanted.exclude),
-        types=tuple(one.lower().lstrip(".") for one in wanted.types),
-        max_bytes=wanted.max_bytes,
-        on_delete=wanted.on_delete,
-        grace_ms=int(wanted.grace_seconds * 1000),
-        brake_count=wanted.brake_count,
-        brake_percent=wanted.brake_percent,
-        brake_floor=wanted.brake_floor,
+        policy=declared_policy(wanted.policy, now=parts.catalog.clock.now(), known=known),
     )
 
 

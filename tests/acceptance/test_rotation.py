@@ -142,9 +142,11 @@ async def rotated(
         trial = Trial(home, sim)
         await trial.run(refreshes, chance=chance, spared=spared)
         statuses = token_requests(sim)
+        reused = sim.app.entra.grants.reused
     sys.stdout.write(f"{len(statuses)} refreshes, {trial.kills} kills\n")
     # A token that was used twice, or was lost and its forerunner used again, is refused.
     assert set(statuses) == {200}
+    assert not reused
     assert len(statuses) >= refreshes
     return trial
 

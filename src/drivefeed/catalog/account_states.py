@@ -1,4 +1,4 @@
-"""Whether accounts can sign in, and why not."""
+"""Whether accounts can sign in, and why not; and whether how they do has changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, update
 
 from drivefeed.catalog.tables import accounts
+from drivefeed.domain.access import NEEDS_OPERATOR
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
@@ -23,15 +24,15 @@ class AccountState(StrEnum):
     BLOCKED = "blocked"
 
 
-_STATES = {
-    Reason.NEEDS_SIGN_IN: AccountState.NEEDS_SIGN_IN,
-    Reason.MISCONFIGURED: AccountState.MISCONFIGURED,
-}
-
-
 def state_for(reason: Reason | None) -> AccountState:
-    """Return the state that a refused sign-in means; every other reason is a policy's."""
-    return AccountState.OK if reason is None else _STATES.get(reason, AccountState.BLOCKED)
+    """Return the state that a refused sign-in means; what nobody here can cure is *blocked*."""
+    if reason is None:
+        return AccountState.OK
+    if reason in NEEDS_OPERATOR:
+        return AccountState.MISCONFIGURED
+    if reason in {Reason.NEEDS_SIGN_IN, Reason.WRONG_USER}:
+        return AccountState.NEEDS_SIGN_IN
+    return AccountState.BLOCKED
 
 
 async def note_state(
@@ -56,3 +57,10 @@ async def note_state(
             .values(state=state, reason=reason, detail=detail or None)
         )
     return True
+
+
+async def account_revisions(catalog: Catalog) -> dict[str, int]:
+    """Return every account's revision by id; cheap enough to ask every few seconds."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(accounts.c.id, accounts.c.revision))
+        return {str(account_id): int(revision) for account_id, revision in rows}

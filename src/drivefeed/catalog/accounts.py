@@ -11,6 +11,7 @@ from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.account_states import AccountState
+from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.credentials import put_in
 from drivefeed.catalog.tables import accounts, drives, orgs
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
@@ -78,11 +79,13 @@ async def add_account(
     name: str,
     values: dict[str, Any],
     credential: tuple[CredentialKind, bytes] | None,
+    actor: str = "drivefeed",
 ) -> str:
     """Make an account with its credential, both or neither; return its id.
 
     Args:
         values: further columns.
+        actor: who does it, for the audit log.
 
     Raises:
         AlreadyExists: the org has an account of that name.
@@ -107,6 +110,14 @@ async def add_account(
         if credential is not None:
             kind, plain = credential
             await put_in(connection, catalog, ring, account_id, kind=kind, plain=plain)
+        await record(
+            connection,
+            org_id=org_id,
+            actor=actor,
+            action="account.added",
+            subject_id=account_id,
+            after={"name": name, **_shown(values)},
+        )
     return account_id
 
 
@@ -117,6 +128,7 @@ async def change_account(
     *,
     values: dict[str, Any],
     credential: tuple[CredentialKind, bytes] | None,
+    actor: str = "drivefeed",
 ) -> None:
     """Change how an account signs in; it counts as *ok* until somebody tried.
 
@@ -124,6 +136,8 @@ async def change_account(
         NeedsAttention: there is no key to seal with.
     """
     async with catalog.write("account") as connection:
+        rows = await connection.execute(select(accounts).where(accounts.c.id == account_id))
+        before = rows.mappings().one()
         await connection.execute(
             update(accounts)
             .where(accounts.c.id == account_id)
@@ -132,6 +146,15 @@ async def change_account(
         if credential is not None:
             kind, plain = credential
             await put_in(connection, catalog, ring, account_id, kind=kind, plain=plain)
+        await record(
+            connection,
+            org_id=before["org_id"],
+            actor=actor,
+            action="account.changed",
+            subject_id=account_id,
+            before={name: before[name] for name in values},
+            after=_shown(values),
+        )
 
 
 _CALM: dict[str, Any] = {"state": AccountState.OK, "reason": None, "detail": None}
@@ -167,7 +190,7 @@ async def declare_account(
     return account_id
 
 
-async def remove_account(catalog: Catalog, one: Account) -> None:
+async def remove_account(catalog: Catalog, one: Account, *, actor: str = "drivefeed") -> None:
     """Forget an account and its credentials.
 
     Raises:
@@ -194,6 +217,14 @@ async def remove_account(catalog: Catalog, one: Account) -> None:
             delete(credentials).where(credentials.c.account_id == one.account_id)
         )
         await connection.execute(delete(accounts).where(accounts.c.id == one.account_id))
+        await record(
+            connection,
+            org_id=one.org_id,
+            actor=actor,
+            action="account.removed",
+            subject_id=one.account_id,
+            before={"name": one.name, "sign_in": one.sign_in, "tenant_id": one.tenant_id},
+        )
 
 
 async def all_accounts(catalog: Catalog) -> list[Account]:
@@ -239,11 +270,9 @@ async def find_account(catalog: Catalog, which: str, *, org: str | None = None) 
     return found[0]
 
 
-async def account_revisions(catalog: Catalog) -> dict[str, int]:
-    """Return every account's revision by id; cheap enough to ask every few seconds."""
-    async with catalog.read() as connection:
-        rows = await connection.execute(select(accounts.c.id, accounts.c.revision))
-        return {str(account_id): int(revision) for account_id, revision in rows}
+def _shown(values: dict[str, Any]) -> dict[str, Any]:
+    """Return columns for the audit log; credentials are in none of them."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def _id_of(connection: AsyncConnection, org_id: str, name: str) -> str | None:

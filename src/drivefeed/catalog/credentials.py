@@ -16,6 +16,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
+from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.tables import accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
@@ -249,6 +250,21 @@ async def reseal_some(
                 )
                 done += result.rowcount
     return Resealed(str(found[-1]["id"]) if found else None, done, refused)
+
+
+async def note_rotation(catalog: Catalog, *, key_id: str, actor: str) -> None:
+    """Tell the audit log of every org with credentials that they are sealed by this key now."""
+    async with catalog.write("rotated") as connection:
+        rows = await connection.execute(select(credentials.c.org_id).distinct())
+        for org_id in rows.scalars().all():
+            await record(
+                connection,
+                org_id=str(org_id),
+                actor=actor,
+                action="secrets.rotated",
+                subject_id=str(org_id),
+                after={"key_id": key_id},
+            )
 
 
 def _resealed(ring: KeyRing, row: RowMapping) -> Sealed:

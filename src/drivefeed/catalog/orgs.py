@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, func, select, update
 from sqlalchemy import insert as plain_insert
 
+from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.tables import accounts, connections, orgs
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
@@ -43,7 +44,7 @@ async def all_orgs(catalog: Catalog) -> list[Org]:
         ]
 
 
-async def add_org(catalog: Catalog, name: str) -> str:
+async def add_org(catalog: Catalog, name: str, *, actor: str = "drivefeed") -> str:
     """Make an org; return its id.
 
     Raises:
@@ -55,10 +56,18 @@ async def add_org(catalog: Catalog, name: str) -> str:
         await connection.execute(
             plain_insert(orgs).values(id=org_id, name=name, created_at=catalog.clock.now())
         )
+        await record(
+            connection,
+            org_id=org_id,
+            actor=actor,
+            action="org.added",
+            subject_id=org_id,
+            after={"name": name},
+        )
     return org_id
 
 
-async def rename_org(catalog: Catalog, name: str, to: str) -> str:
+async def rename_org(catalog: Catalog, name: str, to: str, *, actor: str = "drivefeed") -> str:
     """Give an org another name; return its id.
 
     Raises:
@@ -83,6 +92,15 @@ async def rename_org(catalog: Catalog, name: str, to: str) -> str:
                 reason=Reason.MISCONFIGURED,
             )
         await connection.execute(update(orgs).where(orgs.c.id == org_id).values(name=to))
+        await record(
+            connection,
+            org_id=str(org_id),
+            actor=actor,
+            action="org.renamed",
+            subject_id=str(org_id),
+            before={"name": name},
+            after={"name": to},
+        )
     return str(org_id)
 
 

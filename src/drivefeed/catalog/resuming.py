@@ -9,13 +9,13 @@ from sqlalchemy import select
 from drivefeed.catalog.sources import drive_of, wake_drive
 from drivefeed.catalog.tables import documents, drives, imports
 from drivefeed.catalog.waiting import clear
+from drivefeed.domain.access import OF_ACCOUNT, OF_PLACE
 from drivefeed.domain.lifecycle import State
-from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
 
-_OF_ACCOUNTS = (Reason.NEEDS_SIGN_IN, Reason.MISCONFIGURED, Reason.ACCESS_DENIED)
+_OF_ACCOUNTS = sorted(OF_ACCOUNT | OF_PLACE)
 """What a refused sign-in, or a refused right, asks a person for."""
 
 

@@ -21,7 +21,7 @@ from drivefeed.catalog.resuming import resume_account
 from drivefeed.cli.account_show import certificate_words, try_sign_in
 from drivefeed.cli.account_sign_in import person_signs_in
 from drivefeed.cli.account_way import bring
-from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
+from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, os_user, run
 from drivefeed.cli.output import print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
@@ -100,7 +100,7 @@ async def _add(
     test: bool,
     as_json: bool,
 ) -> tuple[Account, Brought, Tried | None]:
-    async with account_parts() as parts:
+    async with signing_parts() as parts:
         org_id, org_name = await _org(parts, org)
         if any(
             one.name == name and one.org_id == org_id for one in await all_accounts(parts.catalog)
@@ -120,6 +120,7 @@ async def _add(
             name=name,
             values={**columns, **brought.values},
             credential=brought.credential,
+            actor=os_user(),
         )
         tried = await _tried(parts, name, org_name, way, test=test)
         return await find_account(parts.catalog, name, org=org_name), brought, tried
@@ -138,7 +139,7 @@ def reconnect_account(name: str, org: str | None, way: Way, *, test: bool, as_js
 async def _reconnect(
     name: str, org: str | None, way: Way, *, test: bool, as_json: bool
 ) -> tuple[Account, Brought, Tried | None, int]:
-    async with account_parts() as parts:
+    async with signing_parts() as parts:
         row = await find_account(parts.catalog, name, org=org)
         if row.declared:
             raise NeedsAttention(
@@ -161,6 +162,7 @@ async def _reconnect(
             row.account_id,
             values=brought.values,
             credential=brought.credential,
+            actor=os_user(),
         )
         tried = await _tried(parts, row.name, row.org, way, test=test)
         woken = 0
@@ -181,12 +183,12 @@ def forget_account(name: str, org: str | None, *, as_json: bool) -> None:
 async def _forget(name: str, org: str | None) -> Account:
     async with open_memory(existing_settings()) as catalog:
         row = await find_account(catalog, name, org=org)
-        await remove_row(catalog, row)
+        await remove_row(catalog, row, actor=os_user())
     return row
 
 
 @asynccontextmanager
-async def account_parts() -> AsyncIterator[AccountParts]:
+async def signing_parts() -> AsyncIterator[AccountParts]:
     """Open what commands about accounts need."""
     settings = existing_settings()
     async with open_memory(settings) as catalog:

@@ -18,7 +18,7 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
 from drivefeed.cli.output import new_table, print_json, say
 from drivefeed.cli.words import count_of, local_time, meaning_of, remedy_of
 from drivefeed.domain.errors import DrivefeedError, NotFound
-from drivefeed.sources.graph.token_claims import TokenClaims, claims_of
+from drivefeed.sources.graph.claims import TokenClaims, read_claims
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ async def try_sign_in(parts: AccountParts, row: Account) -> Tried:
         return Tried(can=False, words=str(error))
     finally:
         await credential.close()
-    claims = claims_of(token.token)
+    claims = read_claims(token.token)
     return Tried(can=True, words=_rights(row, claims), claims=claims)
 
 
@@ -75,7 +75,7 @@ def _rights(row: Account, claims: TokenClaims | None) -> str:
     begin = f"Account '{row.name}' signs in" + (f" as {who}" if who else f" as app {row.client_id}")
     if claims is None:
         return f"{begin}; the token does not say with which rights."
-    rights = claims.scopes if row.sign_in is SignInKind.USER else claims.roles
+    rights = sorted(claims.permissions)
     if not rights:
         return (
             f"{begin}, and has no rights yet. Give the app Files.Read.All or Sites.Selected, and "
@@ -167,8 +167,7 @@ def tell_sign_in(name: str, org: str | None, *, as_json: bool) -> None:
                 "reason": row.reason,
                 "user": row.user_name or (claims.user if claims else None),
                 "tenant_id": claims.tenant_id if claims else None,
-                "roles": claims.roles if claims else None,
-                "scopes": claims.scopes if claims else None,
+                "permissions": sorted(claims.permissions) if claims else None,
             }
         )
     else:

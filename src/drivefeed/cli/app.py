@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands
+from drivefeed.cli import commands, connection, connections
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.org import org_app
@@ -61,8 +61,10 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
-for sub_app in (org_app, account_app, secrets_app):
-    app.add_typer(sub_app, rich_help_panel="Set up")
+for family in (org_app, account_app, secrets_app):
+    app.add_typer(family, rich_help_panel="Set up")
+for family in (connection.app, connections.app):
+    app.add_typer(family, rich_help_panel="Choose")
 
 
 def main() -> None:

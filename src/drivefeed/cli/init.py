@@ -12,7 +12,7 @@ from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.credentials import census
 from drivefeed.catalog.orgs import add_org, all_orgs
-from drivefeed.cli.context import run, settings_for_commands
+from drivefeed.cli.context import os_user, run, settings_for_commands
 from drivefeed.cli.org import usable_name
 from drivefeed.cli.output import print_json, say
 from drivefeed.domain.errors import NeedsAttention
@@ -85,7 +85,7 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         key_id = await asyncio.to_thread(lambda: ring.newest.key_id)
         known = {one.name: one.org_id for one in await all_orgs(catalog)}
         org_made = org not in known
-        org_id = await add_org(catalog, org) if org_made else known[org]
+        org_id = await add_org(catalog, org, actor=os_user()) if org_made else known[org]
         api_key = await first_api_key(catalog, org_id)
     return Installation(
         data_dir=str(settings.data_dir.absolute()),

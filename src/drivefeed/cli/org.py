@@ -27,12 +27,12 @@ def add(name: Name, *, as_json: Json = False) -> None:
     from rich.markup import escape
 
     from drivefeed.catalog.orgs import add_org
-    from drivefeed.cli.context import existing_catalog, run
+    from drivefeed.cli.context import existing_catalog, os_user, run
     from drivefeed.cli.output import print_json, say
 
     async def work() -> str:
         async with existing_catalog() as catalog:
-            return await add_org(catalog, usable_name(name))
+            return await add_org(catalog, usable_name(name), actor=os_user())
 
     org_id = run(work())
     if as_json:
@@ -80,12 +80,12 @@ def rename(
     from rich.markup import escape
 
     from drivefeed.catalog.orgs import rename_org
-    from drivefeed.cli.context import existing_catalog, run
+    from drivefeed.cli.context import existing_catalog, os_user, run
     from drivefeed.cli.output import print_json, say
 
     async def work() -> str:
         async with existing_catalog() as catalog:
-            return await rename_org(catalog, name, usable_name(to))
+            return await rename_org(catalog, name, usable_name(to), actor=os_user())
 
     org_id = run(work())
     if as_json:

@@ -120,8 +120,8 @@ def rotate(
 async def _rotate(*, new_key: bool, drop_old: bool) -> dict[str, Any]:
     from drivefeed.account_parts import open_ring
     from drivefeed.bootstrap import open_memory
-    from drivefeed.catalog.credentials import census, reseal_some
-    from drivefeed.cli.context import existing_settings
+    from drivefeed.catalog.credentials import census, note_rotation, reseal_some
+    from drivefeed.cli.context import existing_settings, os_user
 
     settings = existing_settings()
     ring = open_ring(settings)
@@ -137,6 +137,9 @@ async def _rotate(*, new_key: bool, drop_old: bool) -> dict[str, Any]:
             if step.last is None:
                 break
             last = step.last
+        if resealed:
+            key_id = await asyncio.to_thread(lambda: ring.newest.key_id)
+            await note_rotation(catalog, key_id=key_id, actor=os_user())
         if drop_old:
             dropped = await asyncio.to_thread(_drop_keys, ring, set(await census(catalog)))
     key_id = await asyncio.to_thread(lambda: ring.newest.key_id)

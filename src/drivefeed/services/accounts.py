@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.account_states import note_state
+from drivefeed.catalog.account_states import account_revisions, note_state
 from drivefeed.catalog.accounts import (
     Account,
     SignInKind,
-    account_revisions,
     all_accounts,
     declare_account,
 )

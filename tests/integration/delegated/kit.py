@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -11,8 +12,11 @@ import httpx
 
 from drivefeed.sources.graph.account import GraphAccount, SignedInUser
 from drivefeed.sources.graph.sign_in import SignedIn, sign_in_by_device
+from graphsim.tenancy import Person as Somebody
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from drivefeed.sources.graph.sign_in import DeviceCode
     from graphsim.serving import GraphSim
 
@@ -92,3 +96,15 @@ async def signed_in(sim: GraphSim, account: GraphAccount | None = None) -> Signe
 def token_requests(sim: GraphSim) -> list[int]:
     """Return the statuses of all requests for tokens."""
     return [entry.status for entry in sim.log.entries(op="token")]
+
+
+@contextmanager
+def other_person_at(sim: GraphSim) -> Iterator[Somebody]:
+    """Have somebody else of the tenant sit at every browser."""
+    known = sim.app.entra.directory
+    other = Somebody("0" * 36, "other@graphsim.invalid", "Other Owner", known.tenant_id)
+    known.add_person(other)
+    known.browser.user = other.name
+    yield other
+    known.browser.user = None
+    del known.people[other.id]

@@ -20,7 +20,9 @@ import pytest
 
 from drivefeed.secrets.certificates import make_certificate
 from graphsim.serving import GraphSim, serve
+from graphsim.tenancy import KeyCredential
 from integration.cli.terminal import Terminal
+from integration.delegated.kit import other_person_at
 from integration.graph_source.kit import sim_state
 from support.commands import run_command
 from support.daemon import COMMAND
@@ -153,7 +155,7 @@ def test_a_wrong_secret_is_told_and_can_be_replaced(desk: Desk) -> None:
     added = desk("account", "add", "app", *desk.place, "--secret-file", str(file), ok=[1])
     assert "AADSTS7000215" in added.stdout
     (listed,) = desk.json("account", "list")
-    assert (listed["state"], listed["reason"]) == ("misconfigured", "misconfigured")
+    assert (listed["state"], listed["reason"]) == ("misconfigured", "secret_wrong")
     assert "AADSTS7000215" in listed["detail"]
     file.write_text(desk.sim.endpoints.client_secret)
     desk("account", "reconnect", "app", "--secret-file", str(file))
@@ -174,6 +176,15 @@ def test_a_certificate_made_here(desk: Desk) -> None:
     assert desk.anywhere("PRIVATE KEY") == []
     (listed,) = desk.json("account", "list")
     assert listed["expires_at"] == shown["expires_at"]
+    early = desk.json("account", "test", "app", ok=[1])
+    assert (early["state"], early["reason"]) == ("misconfigured", "certificate_unknown")
+    # An administrator uploads the public part.
+    app = desk.sim.app.entra.directory.app
+    app.certificates.append(KeyCredential(file.read_bytes()))
+    tried = desk.json("account", "test", "app")
+    assert tried["state"] == "ok"
+    assert tried["permissions"] == ["Files.Read.All", "Sites.Read.All"]
+    app.certificates.clear()
 
 
 def test_a_certificate_that_was_brought(desk: Desk) -> None:
@@ -261,16 +272,12 @@ def test_a_person_signs_in_with_a_browser(desk: Desk, visitor: Visitor) -> None:
 
 def test_somebody_else_cannot_take_an_account_over(desk: Desk, visitor: Visitor) -> None:
     desk("account", "add", "mine", *desk.place, "--browser")
-    directory = desk.sim.app.entra.directory
-    before = directory.user_id, directory.user_name
-    directory.user_id, directory.user_name = "0" * 36, "other@graphsim.invalid"
-    try:
+    with other_person_at(desk.sim) as other:
         refused = desk("account", "reconnect", "mine", "--browser", ok=[3])
-    finally:
-        directory.user_id, directory.user_name = before
-    assert "other@graphsim.invalid signed in, and account 'mine' belongs to" in refused.stderr
+    assert visitor.pages == [200, 200]
+    assert f"{other.name} signed in, and account 'mine' belongs to" in refused.stderr
     (listed,) = desk.json("account", "list")
-    assert (listed["revision"], listed["user_name"]) == (1, before[1])
+    assert (listed["revision"], listed["user_name"]) == (1, desk.sim.endpoints.user_name)
 
 
 def test_a_person_signs_in_by_a_code(desk: Desk) -> None:
@@ -286,6 +293,9 @@ def test_accounts_go_when_nothing_needs_them(desk: Desk) -> None:
     taken = desk("account", "add", "app", *desk.place, "--secret-stdin", typed=secret, ok=[3])
     assert "There is an account 'app' already" in taken.stderr
     desk("account", "remove", "app")
+    told = desk.rows("SELECT action, before, after FROM audit_log WHERE action LIKE 'account.%'")
+    assert [one["action"] for one in told] == ["account.added", "account.removed"]
+    assert secret not in json.dumps(told)
     assert desk.json("account", "list") == []
     assert desk.rows("SELECT count(*) AS n FROM credentials") == [{"n": 0}]
     assert "There is no account 'app'" in desk("account", "test", "app", ok=[3]).stderr
@@ -326,6 +336,8 @@ def test_keys_are_rotated(desk: Desk) -> None:
     assert [(one["newest"], one["sealed"]) for one in before] == [(True, 1)]
     rotated = desk.json("secrets", "rotate", "--new-key")
     assert (rotated["resealed"], rotated["dropped"]) == (1, [])
+    told = desk.rows("SELECT after FROM audit_log WHERE action = 'secrets.rotated'")
+    assert told == [{"after": json.dumps({"key_id": rotated["key_id"]})}]
     now = desk.json("secrets", "status")["keys"]
     assert [(one["newest"], one["sealed"]) for one in now] == [(True, 1), (False, 0)]
     dropped = desk.json("secrets", "rotate", "--drop-old")

@@ -9,12 +9,12 @@ import pytest
 
 from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.account import SignedInUser
 from drivefeed.sources.graph.loopback import DONE, NOTHING_HERE, REPLAYED, WRONG_STATE, listening
 from drivefeed.sources.graph.sign_in import sign_in_by_browser, sign_in_by_device
 from graphsim.clock import ManualClock
 from graphsim.serving import serve
-from integration.delegated.kit import PatientClock, account_at, signed_in, state_of
+from graphsim.tenancy import CONSUMERS
+from integration.delegated.kit import PatientClock, account_at, other_person_at, signed_in, state_of
 from integration.graph_source.kit import HurriedClock, sim_state
 
 if TYPE_CHECKING:
@@ -94,11 +94,19 @@ async def test_a_browser_signs_in(sim: GraphSim, person: Person) -> None:
     assert person.pages[0].headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("tenant", ["common", "organizations", "consumers"])
+@pytest.mark.parametrize("tenant", ["common", "organizations"])
 async def test_an_app_for_many_tenants_signs_in(sim: GraphSim, person: Person, tenant: str) -> None:
     account = account_at(sim, tenant_id=tenant)
     found = await sign_in_by_browser(account, open_url=person.signs_in)
     assert found.tenant_id == sim.endpoints.tenant_id
+
+
+@pytest.mark.parametrize("tenant", ["common", "consumers"])
+async def test_a_personal_account_signs_in(tenant: str) -> None:
+    async with serve(state=sim_state(), profile="personal") as sim:
+        found = await signed_in(sim, account_at(sim, tenant_id=tenant))
+    assert found.tenant_id == CONSUMERS
+    assert found.user.user_name == sim.endpoints.user_name
 
 
 async def test_an_answer_with_another_state_is_not_taken(sim: GraphSim, person: Person) -> None:
@@ -160,7 +168,7 @@ async def test_consent_refused_in_the_browser(sim: GraphSim, person: Person) -> 
 
     with pytest.raises(NeedsAttention, match="Consent was refused") as raised:
         await sign_in_by_browser(account_at(sim), open_url=refuses)
-    assert raised.value.reason is Reason.NEEDS_SIGN_IN
+    assert raised.value.reason is Reason.CONSENT_MISSING
 
 
 async def test_a_replayed_id_token_is_not_trusted(sim: GraphSim, person: Person) -> None:
@@ -197,23 +205,32 @@ async def test_somebody_else_on_reconnect_is_refused(sim: GraphSim, person: Pers
     before = await signed_in(sim)
     account = account_at(sim, sign_in=before.user)
     assert (await signed_in(sim, account)).user == before.user
-    other = SignedInUser("somebody.else", "first@graphsim.invalid")
-    with pytest.raises(NeedsAttention) as raised:
-        await sign_in_by_browser(account_at(sim, sign_in=other), open_url=person.signs_in)
-    assert f"{sim.endpoints.user_name} signed in" in str(raised.value)
-    assert "belongs to first@graphsim.invalid. Nothing was changed" in str(raised.value)
+    with other_person_at(sim) as other, pytest.raises(NeedsAttention) as raised:
+        await sign_in_by_browser(account, open_url=person.signs_in)
+    assert f"{other.name} signed in" in str(raised.value)
+    assert f"belongs to {before.user.user_name}. Nothing was changed" in str(raised.value)
+    assert raised.value.reason is Reason.WRONG_USER
 
 
-async def test_another_tenant_is_refused(sim: GraphSim) -> None:
-    elsewhere = "11111111-2222-3333-4444-555555555555"
-    with pytest.raises(NeedsAttention, match=f"belongs to tenant {elsewhere}"):
-        await signed_in(sim, account_at(sim, tenant_id=elsewhere))
+async def test_another_tenant_is_refused(sim: GraphSim, person: Person) -> None:
+    elsewhere = sim.app.entra.directory.add_tenant("elsewhere.invalid")
+    account = account_at(sim, tenant_id=elsewhere)
+    with pytest.raises(NeedsAttention, match=f"does not belong to tenant '{elsewhere}'") as raised:
+        await sign_in_by_browser(account, open_url=person.signs_in)
+    assert raised.value.reason is Reason.WRONG_USER
+
+
+async def test_an_unknown_tenant_is_told(sim: GraphSim) -> None:
+    nowhere = "11111111-2222-3333-4444-555555555555"
+    with pytest.raises(NeedsAttention, match=f"knows no tenant '{nowhere}'") as raised:
+        await signed_in(sim, account_at(sim, tenant_id=nowhere))
+    assert raised.value.reason is Reason.TENANT_UNKNOWN
 
 
 async def test_an_unknown_app_is_told(sim: GraphSim) -> None:
     with pytest.raises(NeedsAttention, match="does not know app 'other'") as raised:
         await signed_in(sim, account_at(sim, client_id="other"))
-    assert raised.value.reason is Reason.MISCONFIGURED
+    assert raised.value.reason is Reason.APP_UNKNOWN
 
 
 async def test_a_certificate_that_is_not_trusted_is_told(sim: GraphSim) -> None:

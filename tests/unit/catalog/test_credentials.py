@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import select, update
 
 from drivefeed.catalog.access_tables import credentials
-from drivefeed.catalog.account_states import AccountState, note_state
+from drivefeed.catalog.account_states import AccountState, account_revisions, note_state
 from drivefeed.catalog.accounts import (
-    account_revisions,
     add_account,
     all_accounts,
     change_account,

@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.domain.errors import NeedsAttention, Throttled, Transient
+from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.account import SignedInUser
 from drivefeed.sources.graph.auth import decoded_claims
@@ -189,9 +189,13 @@ class DelegatedCredential:
                 _exchanged, app, kept.cache, self._user.home_account_id, self._claims
             )
         except Exception as error:
-            throttled = self._throttled(app)
+            status, told = app.last(now=self._clock.now())
             self._drop_app()
-            raise throttled or of_exception(error, self._account) from error
+            if type(error).__name__ != "MsalServiceError":
+                raise of_exception(error, self._account) from error
+            # Answers of 500 and above are raised by MSAL, the others returned.
+            result = {"error_description": str(error)}
+            raise of_result(result, self._account, status=status, told=told) from error
         self._checkpoint("tokens.answered")
         revision: int | None = kept.revision
         if cache is not None:
@@ -199,22 +203,14 @@ class DelegatedCredential:
             revision = await self._store.save(self._account.account_id, cache, after=kept.revision)
             self._checkpoint("tokens.saved")
         if "access_token" not in result:
-            ours = self._throttled(app) or of_result(result, self._account)
+            status, told = app.last(now=self._clock.now())
             self._drop_app()
+            ours = of_result(result, self._account, status=status, told=told)
             raise self._refuse(revision, ours) if isinstance(ours, NeedsAttention) else ours
         if revision is None:
             return await self._overtaken()
         expires_on = int(asked_at + float(result.get("expires_in") or 0))
         return self._token_of(str(result["access_token"]), asked_at, expires_on)
-
-    def _throttled(self, app: PublicApp) -> Throttled | None:
-        seconds = app.throttled(now=self._clock.now())
-        if seconds is None:
-            return None
-        return Throttled(
-            f"Microsoft slowed the sign-in of account '{self._account.name}' down.",
-            seconds=seconds,
-        )
 
     async def _overtaken(self) -> _Token:
         """Somebody kept a newer cache meanwhile; ours is forgotten, with the token in it."""

@@ -10,82 +10,79 @@ from drivefeed.domain.errors import (
     NeedsAttention,
     Part,
     PartDown,
-    Throttled,
     Transient,
 )
 from drivefeed.domain.reasons import Reason
+from drivefeed.sources.graph.refused import EntraRefusal, sign_in_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from drivefeed.sources.graph.account import GraphAccount
 
-_SIGN_IN = frozenset(
-    {"invalid_grant", "interaction_required", "consent_required", "login_required"}
-)
-_PASSING = frozenset({"temporarily_unavailable", "server_error", "request_timeout"})
 _NO_CONSENT = re.compile(r"AADSTS(65001|65004|90094|90095)\b")
 _WRONG_TENANT = re.compile(r"AADSTS(50020|50034|500200|500208|50177|90072|16000)\b")
+_USED = re.compile(r"AADSTS(70000|70008|54005)\b")
 _UNKNOWN = re.compile(r"AADSTS(700016|90002|900021|900023)\b")
 _OBJECT = re.compile(r" object at 0x[0-9a-f]+")
 
 
-def of_result(result: Mapping[str, Any], account: GraphAccount) -> DrivefeedError:
-    """Return the error for a result of MSAL that holds no token."""
-    code = str(result.get("error") or "")
-    text = said(result)
-    where = f"the sign-in of account '{account.name}'"
-    if "AADSTS50196" in text:
-        # A loop of requests, as Microsoft sees it: nothing a person could do.
-        return Throttled(f"Microsoft slowed {where} down: {text}", seconds=300.0)
-    if code in _PASSING:
-        return Transient(f"Microsoft could not serve {where} just now: {text}")
-    if code in _SIGN_IN:
-        return NeedsAttention(
-            f"Microsoft wants {where} again: {text} Run 'drivefeed account reconnect "
-            f"{account.name}'; everything goes on from where it was.",
-            reason=Reason.NEEDS_SIGN_IN,
-        )
-    return NeedsAttention(f"Microsoft refused {where}: {text}", reason=Reason.MISCONFIGURED)
+def of_result(
+    result: Mapping[str, Any], account: GraphAccount, *, status: int, told: float | None
+) -> DrivefeedError:
+    """Return the error for a result of MSAL that holds no token.
+
+    Args:
+        status: of the answer that MSAL read.
+        told: seconds to wait, if the answer named any.
+    """
+    code, text = _parts(result)
+    ours = sign_in_error(EntraRefusal(error=code, text=text, status=status, told=told), account)
+    if isinstance(ours, NeedsAttention) and ours.reason is Reason.NEEDS_SIGN_IN:
+        words = f"{ours} Run 'drivefeed account reconnect {account.name}'."
+        return NeedsAttention(words, reason=ours.reason)
+    return ours
 
 
 def of_sign_in(result: Mapping[str, Any], account: GraphAccount) -> NeedsAttention:
     """Return the error for a person's attempt to sign in that ended without tokens."""
-    code = str(result.get("error") or "")
-    text = said(result)
-    words, reason = f"Microsoft refused the sign-in: {text}", Reason.NEEDS_SIGN_IN
+    code, text = _parts(result)
+    words, reason = "Microsoft refused the sign-in.", Reason.NEEDS_SIGN_IN
     if code in {"access_denied", "authorization_declined"} or _NO_CONSENT.search(text):
+        reason = Reason.CONSENT_MISSING
         words = (
-            f"Consent was refused, so nothing was changed: {text} Sign in again and accept, or "
-            "have an administrator of the tenant consent to the app."
+            "Consent was refused, so nothing was changed. Sign in again and accept, or have an "
+            "administrator of the tenant consent to the app."
         )
     elif code in {"expired_token", "code_expired"}:
         words = "The code was not entered in time. Start again, and enter it within 15 minutes."
     elif code == "bad_verification_code":
         words = "Microsoft does not know this code any more. Start again."
     elif _WRONG_TENANT.search(text):
+        reason = Reason.WRONG_USER
         words = (
-            f"Whoever signed in does not belong to tenant '{account.tenant_id}': {text} Sign in "
-            "with an account of that tenant."
+            f"Whoever signed in does not belong to tenant '{account.tenant_id}'. Sign in with an "
+            "account of that tenant."
         )
     elif _UNKNOWN.search(text):
-        reason = Reason.MISCONFIGURED
+        reason = Reason.APP_UNKNOWN
         words = (
-            f"Microsoft does not know app '{account.client_id}' in tenant '{account.tenant_id}': "
-            f"{text} Check both ids in the app registration."
+            f"Microsoft does not know app '{account.client_id}' in tenant '{account.tenant_id}'. "
+            "Check both ids in the app registration."
         )
     elif code in {"invalid_client", "unauthorized_client"}:
         reason = Reason.MISCONFIGURED
         words = (
-            f"The app registration does not let people sign in this way: {text} Under "
-            "Authentication, add the platform 'Mobile and desktop applications' with "
-            "http://localhost, and allow public client flows."
+            "The app registration does not let people sign in this way. Under Authentication, add "
+            "the platform 'Mobile and desktop applications' with http://localhost, and allow "
+            "public client flows."
         )
     elif code in {"invalid_request", "invalid_scope", "unsupported_grant_type"}:
         reason = Reason.MISCONFIGURED
-    elif "AADSTS70000" in text or "AADSTS70008" in text or "AADSTS54005" in text:
-        words = f"This sign-in was used before, or is too old: {text} Start again."
-    return NeedsAttention(words, reason=reason)
+    elif _USED.search(text):
+        words = "This sign-in was used before, or is too old. Start again."
+    told = ": ".join(part for part in (code, text) if part)
+    return NeedsAttention(f"{words} Microsoft said: {told}" if text else words, reason=reason)
 
 
 def of_exception(error: Exception, account: GraphAccount) -> DrivefeedError:
@@ -113,14 +110,11 @@ def of_exception(error: Exception, account: GraphAccount) -> DrivefeedError:
         return NeedsAttention(
             f"{where} knows no tenant '{account.tenant_id}'. Check the tenant's id, or use "
             "organizations, consumers or common.",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.TENANT_UNKNOWN,
         )
     return Transient(f"{where} answered what was not understood: {type(error).__name__}: {detail}")
 
 
-def said(result: Mapping[str, Any]) -> str:
-    """Return Entra's error name and its first sentence, which carries the AADSTS code."""
-    code = str(result.get("error") or "")
-    text = str(result.get("error_description") or "").strip()
-    first = text.splitlines()[0][:400] if text else ""
-    return ": ".join(part for part in (code, first) if part) or "no reason was given."
+def _parts(result: Mapping[str, Any]) -> tuple[str, str]:
+    lines = str(result.get("error_description") or "").strip().splitlines()
+    return str(result.get("error") or ""), lines[0][:400] if lines else ""

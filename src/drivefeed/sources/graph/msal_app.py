@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 15.0
 """For connecting and for each silence; a refresh makes two requests at most."""
-_THROTTLING = frozenset({429, 503})
-_GUESSED_WAIT = 30.0
 _SCOPES = ("Files.Read.All",)
 """The least with which a person's files, and what is shared with them, can be followed."""
 
@@ -74,15 +72,13 @@ class PublicApp:
             return list(_SCOPES)
         return [f"{CLOUDS[self.account.cloud].graph}/{name}" for name in _SCOPES]
 
-    def throttled(self, *, now: int) -> float | None:
-        """Return how many seconds the service wants us to wait, if its last answer said so.
+    def last(self, *, now: int) -> tuple[int, float | None]:
+        """Return the last answer's status, and how many seconds it wants us to wait.
 
-        MSAL keeps the answer's status and headers to itself.
+        MSAL keeps both to itself.
         """
         status, headers = self._last
-        if status not in _THROTTLING:
-            return None
-        return told_wait(headers, now=now) or _GUESSED_WAIT
+        return status, told_wait(headers, now=now)
 
     def _note(self, response: requests.Response, **_options: Any) -> None:
         self._last = (response.status_code, response.headers)

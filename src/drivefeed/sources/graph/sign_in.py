@@ -192,7 +192,7 @@ def _checked(app: PublicApp, result: Mapping[str, Any]) -> SignedIn:
             f"{claims.get('preferred_username', 'Whoever signed in')} signed in to tenant "
             f"{tenant}, and account '{account.name}' belongs to tenant {account.tenant_id}. "
             "Nothing was changed; sign in with an account of that tenant.",
-            reason=Reason.NEEDS_SIGN_IN,
+            reason=Reason.WRONG_USER,
         )
     known = app.app.get_accounts()
     if len(known) != 1:
@@ -222,7 +222,7 @@ def _same_person(account: GraphAccount, found: SignedInUser) -> None:
             f"{found.user_name} signed in, and account '{account.name}' belongs to "
             f"{before.user_name}. Nothing was changed. Sign in as {before.user_name}; or, to read "
             f"other drives as {found.user_name}, add another account.",
-            reason=Reason.NEEDS_SIGN_IN,
+            reason=Reason.WRONG_USER,
         )
 
 
