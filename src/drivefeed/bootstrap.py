@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
+    from drivefeed.outbound import Outbound
     from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
@@ -144,6 +145,24 @@ async def open_parts(
         yield parts
 
 
+def outbound_of(settings: Settings) -> Outbound:
+    """Return the way out of this machine: the settings, and the environment where they are empty.
+
+    Raises:
+        NeedsAttention: a proxy or the CA file cannot be used.
+    """
+    from drivefeed.outbound import Outbound
+
+    wanted = settings.outbound
+    return Outbound.from_environment().changed(
+        http_proxy=wanted.http_proxy.get_secret_value() if wanted.http_proxy else "",
+        https_proxy=wanted.https_proxy.get_secret_value() if wanted.https_proxy else "",
+        no_proxy=wanted.no_proxy,
+        ca_file=str(wanted.ca_file) if wanted.ca_file else None,
+        folder=settings.data_dir / "trust",
+    )
+
+
 def open_store(settings: Settings) -> ObjectStore:
     """Return the object store of the settings: S3, or a folder."""
     if settings.s3 is None:
@@ -160,6 +179,7 @@ def open_store(settings: Settings) -> ObjectStore:
         access_key=s3.access_key.get_secret_value() if s3.access_key else None,
         secret_key=s3.secret_key.get_secret_value() if s3.secret_key else None,
         prefix=s3.prefix,
+        outbound=outbound_of(settings),
     )
 
 
@@ -182,6 +202,7 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
         collection=settings.collection,
         model_name=embedder.name,
         dimension=embedder.dimension,
+        outbound=outbound_of(settings),
     )
 
 
@@ -202,6 +223,7 @@ async def add_account(parts: Parts, account: AccountSettings) -> str:
         graph_url=account.graph_url,
         ca_file=str(account.ca_file) if account.ca_file else None,
         cloud=account.cloud,
+        outbound=outbound_of(parts.settings),
     )
     return account_id
 

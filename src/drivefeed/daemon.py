@@ -16,7 +16,7 @@ from drivefeed.assembly import (
     stages_of,
     windows_of,
 )
-from drivefeed.bootstrap import connect_all
+from drivefeed.bootstrap import connect_all, outbound_of
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.ports import Stage
@@ -125,7 +125,7 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
-            configure_tracing()
+            await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
