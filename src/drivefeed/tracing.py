@@ -55,9 +55,7 @@ def configure_tracing(outbound: Outbound | None = None) -> bool:
     certificate = next((value for name in _CERTIFICATES if (value := os.environ.get(name))), None)
     exporter = OTLPSpanExporter(
         # Given a file, the exporter overwrites what the session trusts.
-        certificate_file=outbound.trusted(
-            next(filter(None, map(os.environ.get, _CERTIFICATES)), None)
-        ),
+        certificate_file=outbound.trusted(certificate),
         session=outbound.session(endpoint),
     )
     provider.add_span_processor(BatchSpanProcessor(exporter))

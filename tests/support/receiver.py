@@ -61,7 +61,7 @@ def running_receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_PUT = do_POST
+        do_GET = do_PUT = do_POST  # noqa: N815 - the names of http.server
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""

@@ -85,7 +85,7 @@ async def tenant(
     authority: Authority, folder: Path, outbound: Outbound
 ) -> AsyncIterator[tuple[Any, GraphAccount]]:
     """A simulator that is known by names of its own, and an account there."""
-    folder.mkdir()
+    folder.mkdir()  # noqa: ASYNC240 - a folder of a test
     (folder / "plan.txt").write_text("The plan of the year.")
     async with serve(folder, state=authority.folder.parent) as sim:
         port = httpx.URL(sim.endpoints.login_url).port
