@@ -14,6 +14,7 @@ from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
+from drivefeed.outward import outbound_of
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
-    from drivefeed.outbound import Outbound
     from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
@@ -143,24 +143,6 @@ async def open_parts(
         for account in settings.accounts:
             await add_account(parts, account)
         yield parts
-
-
-def outbound_of(settings: Settings) -> Outbound:
-    """Return the way out of this machine: the settings, and the environment where they are empty.
-
-    Raises:
-        NeedsAttention: a proxy or the CA file cannot be used.
-    """
-    from drivefeed.outbound import Outbound
-
-    wanted = settings.outbound
-    return Outbound.from_environment().changed(
-        http_proxy=wanted.http_proxy.get_secret_value() if wanted.http_proxy else "",
-        https_proxy=wanted.https_proxy.get_secret_value() if wanted.https_proxy else "",
-        no_proxy=wanted.no_proxy,
-        ca_file=str(wanted.ca_file) if wanted.ca_file else None,
-        folder=settings.data_dir / "trust",
-    )
 
 
 def open_store(settings: Settings) -> ObjectStore:

@@ -16,9 +16,10 @@ from drivefeed.assembly import (
     stages_of,
     windows_of,
 )
-from drivefeed.bootstrap import connect_all, outbound_of
+from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
@@ -220,6 +221,13 @@ class Daemon:
             attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
+        notices = notices_of(
+            parts.settings,
+            parts.catalog,
+            owner=self.owner,
+            open_parts=self.breakers.open_parts,
+        )
+        schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule
 
     async def _connect(self) -> None:

@@ -141,9 +141,7 @@ def _make_notice_tables() -> None:
         sa.Column("sent_at", sa.BigInteger()),
         sa.Column("gave_up_at", sa.BigInteger()),
         sa.Column("detail", sa.Text(), server_default="", nullable=False),
-        sa.PrimaryKeyConstraint(
-            "notice_id", "channel", "happening", name="pk_notice_deliveries"
-        ),
+        sa.PrimaryKeyConstraint("notice_id", "channel", "happening", name="pk_notice_deliveries"),
         sa.ForeignKeyConstraint(
             ["notice_id"], ["notices.id"], name="fk_notice_deliveries_notice_id"
         ),
