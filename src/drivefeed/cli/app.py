@@ -10,6 +10,7 @@ import typer
 
 from drivefeed.cli import commands
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.notices import notices_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -58,6 +59,7 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
+app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
 
 
 def main() -> None:
