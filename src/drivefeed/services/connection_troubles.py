@@ -80,7 +80,7 @@ def _drive(connections: list[ConnectionFacts]) -> Trouble:
         subject=f"drive '{visible(one.drive_name)}'",
         words=f"{meaning} Connections that wait: {names}.{said(one.drive_detail)}",
         remedy=remedy,
-        command=f"drivefeed resume {quote(one.name)}",
+        command=f"drivefeed resume {_named(one)}",
         reason=reason,
     )
 
@@ -95,7 +95,7 @@ def _connection(one: ConnectionFacts) -> Trouble:
         severity=Severity.URGENT,
         words=f"{meaning}{said(one.detail)}",
         remedy=remedy,
-        command=f"drivefeed {verb} {quote(one.name)}",
+        command=f"drivefeed {verb} {_named(one)}",
         reason=reason,
         **_of(one),
     )
@@ -181,6 +181,11 @@ def _idle(
         command="drivefeed doctor",
         **_of(one),
     )
+
+
+def _named(one: ConnectionFacts) -> str:
+    """Return a connection as commands take it: its name, or its id where that cannot be seen."""
+    return quote(one.name if one.name == visible(one.name) else one.connection_id)
 
 
 def _of(one: ConnectionFacts) -> dict[str, Any]:

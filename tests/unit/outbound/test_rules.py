@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.outbound import Outbound
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROXY = "http://proxy.example:3128"
 
@@ -20,24 +17,24 @@ def through(no_proxy: str = "") -> Outbound:
 
 
 @pytest.mark.parametrize(
-    ("url", "no_proxy", "direct"),
+    ("url", "no_proxy", "way"),
     [
-        ("https://graph.microsoft.com/v1.0", "", False),
-        ("https://graph.microsoft.com/v1.0", "microsoft.com", True),
-        ("https://graph.microsoft.com/v1.0", ".microsoft.com", True),
-        ("https://graph.microsoft.com/v1.0", "*.microsoft.com", True),
-        ("https://graph.microsoft.com/v1.0", "soft.com", False),
-        ("https://GRAPH.microsoft.com./v1.0", "graph.Microsoft.com", True),
-        ("https://graph.microsoft.com/v1.0", "graph.microsoft.com:443", True),
-        ("https://graph.microsoft.com/v1.0", "graph.microsoft.com:8443", False),
-        ("http://10.1.2.3:6333", "10.0.0.0/8, other.example", True),
-        ("http://10.1.2.3:6333", "10.1.2.4", False),
-        ("http://[fd00::7]:6333", "fd00::/8", True),
-        ("https://anything.example", "*", True),
+        ("https://graph.microsoft.com/v1.0", "", PROXY),
+        ("https://graph.microsoft.com/v1.0", "microsoft.com", None),
+        ("https://graph.microsoft.com/v1.0", ".microsoft.com", None),
+        ("https://graph.microsoft.com/v1.0", "*.microsoft.com", None),
+        ("https://graph.microsoft.com/v1.0", "soft.com", PROXY),
+        ("https://GRAPH.microsoft.com./v1.0", "graph.Microsoft.com", None),
+        ("https://graph.microsoft.com/v1.0", "graph.microsoft.com:443", None),
+        ("https://graph.microsoft.com/v1.0", "graph.microsoft.com:8443", PROXY),
+        ("http://10.1.2.3:6333", "10.0.0.0/8, other.example", None),
+        ("http://10.1.2.3:6333", "10.1.2.4", PROXY),
+        ("http://[fd00::7]:6333", "fd00::/8", None),
+        ("https://anything.example", "*", None),
     ],
 )
-def test_no_proxy_names_hosts_and_all_below_them(url: str, no_proxy: str, direct: bool) -> None:
-    assert through(no_proxy).proxy_for(url) == (None if direct else PROXY)
+def test_no_proxy_names_hosts_and_all_below_them(url: str, no_proxy: str, way: str | None) -> None:
+    assert through(no_proxy).proxy_for(url) == way
 
 
 @pytest.mark.parametrize(
@@ -76,8 +73,7 @@ def test_a_bundle_holds_the_usual_authorities_and_ours(tmp_path: Path) -> None:
     outbound = Outbound().changed(ca_file=str(tmp_path / "ours.pem"), folder=tmp_path / "trust")
     path = outbound.trusted(str(tmp_path / "account.pem"))
     assert path is not None
-    with open(path) as file:
-        text = file.read()
+    text = Path(path).read_text()
     assert text.count("BEGIN CERTIFICATE") > 50
     assert text.endswith("of ours\nof an account")
     assert outbound.trusted(str(tmp_path / "account.pem")) == path
@@ -85,5 +81,5 @@ def test_a_bundle_holds_the_usual_authorities_and_ours(tmp_path: Path) -> None:
 
 
 def test_a_ca_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NeedsAttention, match="missing.pem"):
+    with pytest.raises(NeedsAttention, match=r"missing\.pem"):
         Outbound().changed(ca_file=str(tmp_path / "missing.pem"))
