@@ -37,6 +37,8 @@ _BUSY_MS = 2 * int(SEND_SECONDS * 1000)
 _FIRST_WAIT_MS = 30_000
 _LONGEST_WAIT_MS = 3600 * 1000
 _MOST_AT_ONCE = 20
+_IDLE_FOR_MS = 30 * 60 * 1000
+"""How long files must be seen to wait too long: after quiet hours or an outage they only begin."""
 _REST = 20
 """A look is followed by a rest of so many times its own length, however short the interval."""
 
@@ -93,6 +95,7 @@ class Notices:
         self._open_parts = open_parts
         self._limit_of = limit_of
         self._down_since: dict[Part, int] = {}
+        self._idle_since: dict[str, int] = {}
         self._began_at = catalog.clock.now()
         self._rests_until = 0.0
 
@@ -129,9 +132,12 @@ class Notices:
         """Return what is wrong now."""
         now = self._catalog.clock.now()
         facts = await gather_facts(self._catalog)
-        suspects = [
-            one.connection_id for one in facts.connections if may_be_idle(one, self._rules, now=now)
-        ]
+        self._idle_since = {
+            one.connection_id: self._idle_since.get(one.connection_id, now)
+            for one in facts.connections
+            if may_be_idle(one, self._rules, now=now)
+        }
+        suspects = [key for key, at in self._idle_since.items() if now - at >= _IDLE_FOR_MS]
         waiting = await waiting_since(self._catalog, suspects) if suspects else {}
         return [
             *account_troubles(facts, now=now),
