@@ -47,6 +47,7 @@ class ConnectionFacts:
     """A connection, its drive, and where its files stand.
 
     Attributes:
+        interval_ms: how often its drive is asked for changes, on its account.
         counts: files by (standing, reason code or state).
         oldest_waiting_at: when the version was found that has waited longest of those in progress.
         imported_at: when a file of it was last imported.
@@ -135,7 +136,7 @@ async def _connections(
             drives.c.detail.label("drive_detail"),
             drives.c.hold.label("drive_hold"),
             drives.c.enumerating,
-            drives.c.interval_ms,
+            func.coalesce(connections.c.interval_ms, drives.c.interval_ms).label("pace"),
             drives.c.last_round_at,
             drives.c.account_id,
         )
@@ -159,7 +160,7 @@ async def _connections(
             drive_detail=row["drive_detail"] or "",
             drive_hold=row["drive_hold"],
             enumerating=row["enumerating"],
-            interval_ms=row["interval_ms"],
+            interval_ms=row["pace"],
             last_round_at=row["last_round_at"],
             account_id=row["account_id"],
         )
