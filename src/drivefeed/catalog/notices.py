@@ -52,8 +52,13 @@ async def reconcile(
     """
     now = catalog.clock.now()
     change = Change()
+    is_open = select(notices).where(notices.c.over_at.is_(None))
+    if not troubles:
+        async with catalog.read() as connection:
+            if (await connection.execute(is_open.limit(1))).first() is None:
+                return change
     async with catalog.write("notices") as connection:
-        rows = await connection.execute(select(notices).where(notices.c.over_at.is_(None)))
+        rows = await connection.execute(is_open)
         known = {row["dedupe_key"]: row for row in rows.mappings()}
         for one in troubles:
             notice_id = await _open_or_refresh(catalog, connection, one, known, change, now=now)

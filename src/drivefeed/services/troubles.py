@@ -44,13 +44,13 @@ def account_troubles(facts: Facts, *, now: int) -> Iterator[Trouble]:
         if account.state != _OK:
             reason, detail = account.reason or account.state, account.detail or detail
         if reason:
-            yield _account(account, reason, detail, len(drives[account.account_id]))
+            yield _account(facts, account, reason, detail, len(drives[account.account_id]))
         step = expiry_step(account.expires_at, now=now)
         if step is not None and account.expires_at is not None:
-            yield _expiry(account, step, account.expires_at - now)
+            yield _expiry(facts, account, step, account.expires_at - now)
 
 
-def _account(account: AccountFacts, reason: str, detail: str, drives: int) -> Trouble:
+def _account(facts: Facts, account: AccountFacts, reason: str, detail: str, drives: int) -> Trouble:
     meaning, remedy = explained(reason, f"It is {reason.replace('_', ' ')}.")
     waiting = f" {count_of(drives, 'drive')} read through it {_verb(drives)}." if drives else ""
     return Trouble(
@@ -62,16 +62,22 @@ def _account(account: AccountFacts, reason: str, detail: str, drives: int) -> Tr
         subject=f"account '{visible(account.name)}'",
         words=f"{meaning}{waiting}{said(detail)}",
         remedy=remedy or "Give the account a sign-in that works.",
-        command=f"drivefeed account test {quote(account.name)}",
+        command=f"drivefeed account test {_named(facts, account)}",
         reason=reason,
     )
+
+
+def _named(facts: Facts, account: AccountFacts) -> str:
+    """Return an account as commands take it; names are unique within an organization."""
+    several = len(facts.orgs) > 1
+    return quote(account.name) + (f" --org {quote(account.org)}" if several else "")
 
 
 def _verb(count: int) -> str:
     return "waits; its position is kept" if count == 1 else "wait; their positions are kept"
 
 
-def _expiry(account: AccountFacts, step: int, left: int) -> Trouble:
+def _expiry(facts: Facts, account: AccountFacts, step: int, left: int) -> Trouble:
     days = left // DAY_MS
     when = f"ends in {count_of(days, 'day')}" if days else "ends within a day"
     if step == 0:
@@ -88,7 +94,7 @@ def _expiry(account: AccountFacts, step: int, left: int) -> Trouble:
         subject=f"account '{visible(account.name)}'",
         words=f"Its secret, certificate or sign-in {when}.",
         remedy="Give it a new one before that; the position in its drives is kept.",
-        command=f"drivefeed account reconnect {quote(account.name)}",
+        command=f"drivefeed account reconnect {_named(facts, account)}",
         step=str(step),
     )
 

@@ -105,6 +105,10 @@ def test_an_account_that_cannot_sign_in_is_urgent(state: str) -> None:
     assert one.severity is Severity.URGENT
     assert one.command == "drivefeed account test 'my main'"
     assert "abcdef12345" not in one.words
+    several = facts(account=account)
+    several.orgs.append(OrgFacts("o2", "other", 0))
+    (one,) = account_troubles(several, now=NOON)
+    assert one.command == "drivefeed account test 'my main' --org acme"
 
 
 @pytest.mark.parametrize(
