@@ -56,10 +56,10 @@ async def claim(catalog: Catalog, channel: str, *, digest_ms: int, busy_ms: int)
     """
     now = catalog.clock.now()
     async with catalog.read() as connection:
-        found = await connection.execute(
+        due = await connection.execute(
             select(_D.channel).where(_D.channel == channel, _D.due_at <= now).limit(1)
         )
-        if found.scalar_one_or_none() is None:
+        if due.scalar_one_or_none() is None:
             return None
     async with catalog.write("notices") as connection:
         key = await _begun(connection, channel, now=now)
