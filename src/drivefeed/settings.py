@@ -28,6 +28,7 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.settings_outward import ChannelSettings, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
@@ -245,6 +246,11 @@ class Settings(BaseSettings):
     )
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."
+    )
+    notices: list[ChannelSettings] = Field(default=[], description="Where notices go.")
+    watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    outbound: OutboundSettings = Field(
+        default=OutboundSettings(), description="Proxies and certificates of all outbound clients."
     )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
         default=20.0, description="How long running jobs may go on after SIGTERM."

@@ -13,6 +13,7 @@ from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
+from drivefeed.cli.notices import notices_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -63,6 +64,9 @@ for panel, group in commands.PANELS.items():
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
 for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
+app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
+
+
 for family in (connection.app, connections.app):
     app.add_typer(family, rich_help_panel="Choose")
 
