@@ -11,9 +11,9 @@ import typer
 from drivefeed.cli import commands, connection, connections
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
-from drivefeed.cli.notices import notices_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "

@@ -34,7 +34,11 @@ def settings_findings(
         environ: where variables are looked for; the process's own by default.
     """
     environ = os.environ if environ is None else environ
-    found = [*_unknown_variables(environ), *_contradictions(settings), *_open_files(settings, config)]
+    found = [
+        *_unknown_variables(environ),
+        *_contradictions(settings),
+        *_open_files(settings, config),
+    ]
     if found:
         return found
     where = f"'{config}' and the environment" if config else "the environment and defaults"
@@ -47,7 +51,9 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Finding]:
         first = name.upper().split("__", 1)[0]
         if first.startswith(_PREFIX) and first not in known | _NO_SETTINGS:
             words = f"The environment has {name}, and there is no such setting."
-            yield yellow(PART, words, f"Correct its name, or unset it: 'unset {name}'.", subject=name)
+            yield yellow(
+                PART, words, f"Correct its name, or unset it: 'unset {name}'.", subject=name
+            )
 
 
 def _contradictions(settings: Settings) -> Iterator[Finding]:
@@ -73,7 +79,11 @@ def _contradictions(settings: Settings) -> Iterator[Finding]:
         yield yellow(PART, words, "Set qdrant_url too, or unset the key.", subject="qdrant_url")
     if settings.qdrant_api_key is not None and settings.qdrant_url.startswith("http://"):
         yield from _key_in_the_clear(settings.qdrant_url)
-    ours = [one for one in ("secret_key", "secret_key_file", "secret_key_command") if _set(settings, one)]
+    ours = [
+        one
+        for one in ("secret_key", "secret_key_file", "secret_key_command")
+        if _set(settings, one)
+    ]
     if len(ours) > 1:
         words = f"{' and '.join(ours)} are set; only {ours[0]} is used."
         yield yellow(PART, words, "Leave one of them.", subject=ours[0])

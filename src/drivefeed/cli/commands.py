@@ -166,11 +166,17 @@ def verify(*, as_json: Json = False) -> None:
     show_certificate(as_json=as_json)
 
 
-def doctor(*, as_json: Json = False) -> None:
-    """Check every part; exit code 1 if something is red."""
+def doctor(
+    *,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 also for what is yellow or unknown.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every part of the installation; exit code 1 if something is red."""
     from drivefeed.cli.doctor import show_findings
 
-    show_findings(as_json=as_json)
+    show_findings(as_json=as_json, strict=strict)
 
 
 def queues(*, as_json: Json = False) -> None:

@@ -118,25 +118,22 @@ async def newest_failed(url: str, *, prefix: str, limit: int) -> list[dict[str, 
     try:
         async with answering(url):
             found: list[tuple[float, str, str]] = []
-            newest: list[Any]
             for stage in QUEUES:
                 key = f"{prefix}:{stage.value}:failed"
-                for job_id, at in await client.zrange(
-                    key, 0, limit - 1, desc=True, withscores=True
-                ):
-                    found.append((at, stage.value, job_id))
-            found.sort(reverse=True)
-            failed = []
-            for _, stage_name, job_id in found[:limit]:
-                reason, trace = await client.hmget(
-                    f"{prefix}:{stage_name}:{job_id}", "failedReason", "stacktrace"
-                )
-                failed.append(
-                    {"stage": stage_name, "reason": str(reason or ""), "traceback": str(trace or "")}
-                )
-            return failed
+                newest: Any = await client.zrange(key, 0, limit - 1, desc=True, withscores=True)
+                found += [(float(at), stage.value, str(job_id)) for job_id, at in newest]
+            return [
+                await _failed(client, prefix, stage_name, job_id)
+                for _, stage_name, job_id in sorted(found, reverse=True)[:limit]
+            ]
     finally:
         await client.aclose(close_connection_pool=True)
+
+
+async def _failed(client: Redis, prefix: str, stage: str, job_id: str) -> dict[str, str]:
+    key = f"{prefix}:{stage}:{job_id}"
+    reason, trace = await client.hmget(key, ["failedReason", "stacktrace"])
+    return {"stage": stage, "reason": _text(reason) or "", "traceback": _text(trace) or ""}
 
 
 def _text(value: bytes | str | None) -> str | None:

@@ -13,8 +13,8 @@ from drivefeed.services.checkups.reach import Obstacle, Reach, host_of, reach, t
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from drivefeed.outbound import Outbound
     from drivefeed.ports import Clock
-    from drivefeed.services.checkups.reach import WayOut
 
 SKEW_YELLOW_MS = 2 * 60_000
 SKEW_RED_MS = 5 * 60_000
@@ -39,7 +39,7 @@ class Host:
 class Hosts:
     """Reaches hosts once each and remembers what came of it, for the findings of several parts."""
 
-    def __init__(self, way: WayOut, clock: Clock) -> None:
+    def __init__(self, way: Outbound, clock: Clock) -> None:
         self._way = way
         self._clock = clock
         self.reached: dict[str, Reach] = {}

@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,23 +19,12 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from drivefeed.outbound import Outbound
     from drivefeed.ports import Clock
 
 CONNECT_SECONDS = 5.0
 _PORTS = {"http": 80, "https": 443}
 _PROXY_AUTH = 407
-
-
-class WayOut(Protocol):
-    """The rule for proxies and trusted authorities of all outbound clients."""
-
-    def proxy_for(self, url: str) -> str | None:
-        """Return the proxy through which a URL is reached, or None."""
-        ...
-
-    def transport(self, *more: str | None) -> httpx.AsyncBaseTransport:
-        """Return what httpx sends through; ``more`` are files with further authorities."""
-        ...
 
 
 class Obstacle(StrEnum):
@@ -74,7 +63,7 @@ def host_of(url: str) -> str:
     return name if parts.port in {None, _PORTS.get(parts.scheme)} else f"{name}:{parts.port}"
 
 
-async def reach(url: str, way: WayOut, clock: Clock, *, ca_file: str | None = None) -> Reach:
+async def reach(url: str, way: Outbound, clock: Clock, *, ca_file: str | None = None) -> Reach:
     """Try to reach the host of an http or https URL as our clients do."""
     proxy = way.proxy_for(url)
     host, through = host_of(url), host_of(proxy) if proxy else None
