@@ -6,7 +6,9 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sqlalchemy import MetaData, create_engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
@@ -83,7 +85,10 @@ def look(url: str, *, seconds: float = CHECK_SECONDS) -> CatalogState:
     """
     newest = newest_migration()
     path = url.removeprefix("sqlite:///")
-    engine = create_engine(f"sqlite:///file:{path}?mode=rw&uri=true" if path != url else url)
+    if path != url and not Path(path).exists():
+        return CatalogState(exists=False, newest=newest)
+    # SQLite makes a file that is not there, unless it is asked for one to read and write
+    engine = create_engine(f"sqlite:///file:{quote(path)}?mode=rw&uri=true" if path != url else url)
     try:
         with engine.connect() as connection:
             is_sqlite = engine.dialect.name == "sqlite"

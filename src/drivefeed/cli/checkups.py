@@ -118,9 +118,8 @@ class Doctor:
 
     async def _catalog(self) -> list[Finding]:
         url = self.settings.catalog_url
-        where = (
-            f"'{url.removeprefix('sqlite:///')}'" if url.startswith("sqlite") else "The database"
-        )
+        path = url.removeprefix("sqlite:///")
+        where = f"'{path}'" if path != url else "The database"
         state = await asyncio.to_thread(catalog_examination.look, url)
         if not state.exists:
             remedy = "'drivefeed init' makes one, and so do 'drivefeed up' and 'drivefeed demo'."
@@ -147,15 +146,8 @@ class Doctor:
         )
         shut = await unopened(self.catalog, ring)
         if shut:
-            return [
-                red(
-                    "secret key",
-                    f"The credential of account '{name}': {words}",
-                    remedy,
-                    subject=name,
-                )
-                for name, words in shut.items()
-            ]
+            told = {name: f"The credential of '{name}': {words}" for name, words in shut.items()}
+            return [red("secret key", words, remedy, subject=name) for name, words in told.items()]
         old = len(set(sealed) - {(await asyncio.to_thread(lambda: ring.newest)).key_id})
         if old:
             words = f"All {count} credentials open, some of them with an older key."

@@ -182,10 +182,8 @@ class AccountChecks:
         self, source: GraphSource, drive: Drive, connections: list[Connection]
     ) -> list[Finding]:
         remote = await source.drive(drive.ref)
-        found = [self._standing(drive, remote.name)]
-        for one in connections:
-            found.append(await self._connection(source, drive, one))
-        return found
+        folders = [await self._connection(source, drive, one) for one in connections]
+        return [self._standing(drive, remote.name), *folders]
 
     def _standing(self, drive: Drive, name: str) -> Finding:
         code = drive.attention or drive.hold

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, SecretStr
@@ -14,6 +13,7 @@ from drivefeed.settings import CONFIG_VARIABLE, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 PART = "settings"
 _PREFIX = "DRIVEFEED_"
