@@ -56,7 +56,7 @@ class PartChecks:
             self.backend,
             needs=["disk"],
             seconds=BACKEND_SECONDS,
-            remedy="Install what is missing: pip install 'drivefeed[local]', or [local,ocr] for OCR.",
+            remedy="Install what is missing: pip install 'drivefeed[local]' or [local,ocr].",
         )
 
     async def daemon(self) -> list[Finding]:
