@@ -84,10 +84,14 @@ class SigningIn:
         await exchange.respond(200 if known else 404, {"Content-Type": "text/plain"}, text)
 
     def _person(self, options: dict[str, str], tenant_id: str, named: str) -> Person:
-        asked = options.get("user") or self._directory.browser.user or options.get("login_hint")
-        person = self._directory.find_person(asked) if asked else self._directory.person
-        if person is None:
-            raise EntraError(50034)
+        asked = options.get("user") or self._directory.browser.user
+        hinted = self._directory.find_person(options.get("login_hint", ""))
+        person = hinted or self._directory.person  # a hint is only a hint
+        if asked:
+            named_person = self._directory.find_person(asked)
+            if named_person is None:
+                raise EntraError(50034)
+            person = named_person
         general = named.lower() in {"common", "organizations", "consumers"}
         if not general and person.tenant_id != tenant_id:
             raise EntraError(50020)
