@@ -73,12 +73,16 @@ class SigningIn:
     async def device(self, exchange: Exchange, tenant_id: str, named: str) -> None:
         """Take a person's answer to a device code."""
         options = dict(parse_qsl(exchange.query))
-        person = self._person(options, tenant_id, named)
         decision = options.get("answer", "accept")
         code = options.get("user_code", options.get("otc", ""))
         if not code:
             await exchange.respond(200, _HTML, _CODE_PAGE)
             return
+        try:
+            person = self._person(options, tenant_id, named)
+        except EntraError as error:
+            self._grants.codes.refuse_device(code, error.number)
+            raise
         known = self._grants.codes.answer_device(code, person, accept=decision == "accept")
         text = b"Done; return to the app.\n" if known else b"That code is not known.\n"
         await exchange.respond(200 if known else 404, {"Content-Type": "text/plain"}, text)
