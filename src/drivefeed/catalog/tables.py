@@ -108,6 +108,8 @@ items = Table(
     instant("modified_at"),
     Column("web_url", Text),
     flag("malware"),
+    # Whether it has permissions of its own; null where it was listed before we asked for that.
+    Column("shared", Boolean),
     flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),
@@ -126,6 +128,8 @@ connections = Table(
     Column("root_item_id", String(200), nullable=False),
     Column("name", Text, nullable=False),
     Column("policy", Text, nullable=False),
+    # How often its drive is asked for changes; null for the pace of the settings.
+    Column("interval_ms", BigInteger),
     flag("paused"),
     code("attention"),
     Column("detail", Text),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands
+from drivefeed.cli import commands, connection, connections
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 
 EXIT_CODES = (
@@ -58,6 +58,10 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
+
+
+for family in (connection.app, connections.app):
+    app.add_typer(family, rich_help_panel="Choose")
 
 
 def main() -> None:

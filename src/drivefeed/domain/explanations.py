@@ -134,6 +134,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.PAUSED: Explanation(
         _H, "The connection is paused.", "Let it flow again with 'drivefeed resume'."
     ),
+    Reason.QUIET_HOURS: Explanation(
+        _H,
+        "The connection has quiet hours now, in which no transfer starts.",
+        "Nothing: it goes on when they are over. 'drivefeed connection set' changes them.",
+    ),
     Reason.WAITING_FOR_SOURCE: Explanation(
         _H, "Microsoft Graph does not answer.", "Nothing: it goes on when Graph answers again."
     ),

@@ -47,6 +47,7 @@ class Reason(StrEnum):
     # A condition that passes by itself.
     QUOTA = "quota"
     PAUSED = "paused"
+    QUIET_HOURS = "quiet_hours"
     WAITING_FOR_SOURCE = "waiting_for_source"
     WAITING_FOR_STORE = "waiting_for_store"
     WAITING_FOR_BACKEND = "waiting_for_backend"

@@ -103,36 +103,8 @@ class Discover(SubjectStage):
                         return Again(0)
                 # The schedule makes the next round due.
                 return Rest()
-            drive = await self._one_page(drive)
+            drive = await follow_page(self.catalog, self._source, drive)
         return Again(0)
-
-    async def _one_page(self, drive: Drive) -> Drive:
-        if drive.cursor is None and not drive.enumerating:
-            drive = await pages.begin_enumeration(self.catalog, drive)
-        try:
-            page = await self._source.delta(drive.ref, drive.cursor)
-        except CursorExpired:
-            if drive.enumerating and drive.cursor is None:
-                raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
-            return await pages.begin_enumeration(self.catalog, drive)
-        self.checkpoint("page.fetched")
-        if (page.next_link is None) == (page.delta_link is None):
-            raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
-        if page.next_link is not None and page.next_link == drive.cursor:
-            raise NeedsAttention(
-                f"Drive '{drive.name}' keeps naming the same next page.",
-                reason=Reason.SOURCE_MISBEHAVES,
-            )
-        if drive.pages_in_round > MOST_PAGES:
-            raise NeedsAttention(
-                f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
-                reason=Reason.SOURCE_MISBEHAVES,
-            )
-        return await pages.apply_page(self.catalog, drive, page)
-
-    def checkpoint(self, name: str) -> None:
-        """Pass a place where a test may kill the process."""
-        self.catalog.checkpoint(name)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:
         """Show on the drive why it waits."""
@@ -155,6 +127,42 @@ class Discover(SubjectStage):
                 )
             case _:
                 await pages.calm_drive(self.catalog, claim.subject_id)
+
+
+async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+    """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
+
+    Anybody may do so at any time but while a round settles: a page that was applied by somebody
+    else in the meantime is not applied again.
+
+    Returns:
+        The drive as it is afterwards.
+
+    Raises:
+        NeedsAttention: the source misbehaves, or may not be read.
+    """
+    if drive.cursor is None and not drive.enumerating:
+        drive = await pages.begin_enumeration(catalog, drive)
+    try:
+        page = await source.delta(drive.ref, drive.cursor)
+    except CursorExpired:
+        if drive.enumerating and drive.cursor is None:
+            raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
+        return await pages.begin_enumeration(catalog, drive)
+    catalog.checkpoint("page.fetched")
+    if (page.next_link is None) == (page.delta_link is None):
+        raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
+    if page.next_link is not None and page.next_link == drive.cursor:
+        raise NeedsAttention(
+            f"Drive '{drive.name}' keeps naming the same next page.",
+            reason=Reason.SOURCE_MISBEHAVES,
+        )
+    if drive.pages_in_round > MOST_PAGES:
+        raise NeedsAttention(
+            f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
+            reason=Reason.SOURCE_MISBEHAVES,
+        )
+    return await pages.apply_page(catalog, drive, page)
 
 
 class Admit(SubjectStage):

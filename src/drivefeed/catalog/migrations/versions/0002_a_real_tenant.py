@@ -38,6 +38,8 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), server_default="1", nullable=False),
     ):
         op.add_column("accounts", column)
+    op.add_column("items", sa.Column("shared", sa.Boolean()))
+    op.add_column("connections", sa.Column("interval_ms", sa.BigInteger()))
     op.add_column("connections", sa.Column("plan", sa.Text()))
     op.add_column(
         "connections",
