@@ -202,8 +202,7 @@ class Settings(BaseSettings):
         description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
     )
     secret_key_file: Path | None = Field(
-        default=None,
-        description="A file with such keys, one a line; by default secret.key in the data folder.",
+        default=None, description="A file with such keys; else secret.key in the data folder."
     )
     secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")

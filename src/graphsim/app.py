@@ -85,6 +85,14 @@ class Application:
         site.put(drive, address or name)
         return drive
 
+    def place_library(self, name: str, drive: Drive) -> Site:
+        """Make a team site with a given drive as its library."""
+        drive.name = "Documents"
+        self.drives.append(drive)
+        site = self.estate.add_site(name)
+        site.put(drive, "Shared Documents")
+        return site
+
     def add_person(
         self, name: str, display_name: str = "", *, onedrive: bool = True, tenant_id: str = ""
     ) -> Person:

@@ -73,7 +73,6 @@ class Places:
             case ["users", name, *rest]:
                 await self._person(exchange, self.person(name, caller), rest, caller, options)
             case ["sites"]:
-                caller.check_sites()
                 sites = [_site(one) for one in self._found(caller, options.get("search", "*"))]
                 await self._pages.listed(exchange, sites, options)
             case ["sites", key, *rest]:
@@ -104,9 +103,7 @@ class Places:
         return [
             site
             for site in self._estate.team_sites()
-            if site.tenant_id == caller.tenant_id
-            and (site.members is None or caller.person is None or caller.person.id in site.members)
-            and (wanted in site.name.lower() or wanted in site.path.lower())
+            if caller.finds(site) and (wanted in site.name.lower() or wanted in site.path.lower())
         ]
 
     async def _person(

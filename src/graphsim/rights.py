@@ -86,14 +86,20 @@ class Caller:
         if not (inside and (self.permissions & _SITES or self._is_selected(site))):
             raise denied()
 
-    def check_sites(self) -> None:
-        """Refuse a search over all sites to those who have no right to read them all.
+    def finds(self, site: Site) -> bool:
+        """Tell whether a search over all sites shows this one.
 
         Raises:
-            GraphError: 403.
+            GraphError: 403 for a caller who has no right to any site. With selected sites, those
+                that were granted are found, as was reported.
         """
-        if not self.permissions & _SITES:
+        if not self.permissions & (_SITES | {SELECTED}):
             raise denied()
+        try:
+            self.check_site(site)
+        except GraphError:
+            return False
+        return True
 
     def need(self, permission: str) -> None:
         """Refuse what needs one permission.

@@ -25,7 +25,7 @@ from graphsim.items import Profile
 from graphsim.seals import Seals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
@@ -153,6 +153,8 @@ async def serve(
     url_lifetime: float = 3600,
     clock: Clock | None = None,
     memory: tuple[str, ...] = (),
+    sites: Mapping[str, Path | str] | None = None,
+    people: tuple[str, ...] = (),
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -165,6 +167,8 @@ async def serve(
         url_lifetime: Seconds a download URL is good for.
         clock: Time of changes and expiry.
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
+        sites: Folders by the name of the team site whose library they are.
+        people: User principal names of further people, each with an empty OneDrive.
 
     Raises:
         OSError: The port is in use, or a folder can't be served.
@@ -187,6 +191,14 @@ async def serve(
         size, life = page_size, url_lifetime
         directory = identity.directory(personal=kind is Profile.PERSONAL)
         app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
+        for site, folder in (sites or {}).items():
+            library = await asyncio.to_thread(
+                DirectoryDrive, Path(folder), Profile.DOCUMENT_LIBRARY, seals, clock, state
+            )
+            stack.callback(library.close)
+            app.place_library(site, library)
+        for name in people:
+            app.add_person(name)
         async with _running(app, state, port) as endpoints:
             yield GraphSim(app, endpoints, given)
 

@@ -18,8 +18,9 @@ def probe(
     drive: Annotated[
         str | None,
         typer.Option(
-            help="What to try: a drive's id, or the address of a file, folder or library from "
-            "the browser; without it, the person's own OneDrive, or the connected drives."
+            help="What to try: a drive's id, somebody's user principal name, or the address of a "
+            "file, folder or library from the browser; without it, the connected drives, or the "
+            "person's own OneDrive."
         ),
     ] = None,
     as_json: _Json = False,

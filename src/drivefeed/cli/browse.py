@@ -18,6 +18,7 @@ from drivefeed.services.choosing import routes_for
 from drivefeed.sources.graph import browse, unresolved
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.looking import Refused
+from drivefeed.sources.graph.permissions import opens
 from drivefeed.sources.graph.places import NotAnAddress, SitePath, names_of
 from drivefeed.sources.graph.resolve import item_below, library_of_user, own_library
 from drivefeed.sources.graph.sites import site_by_path
@@ -118,11 +119,15 @@ async def entries(look: Look, place: Place) -> AsyncIterator[Sequence[Entry]]:
         async for items in in_library(look, whole, place.path):
             yield items
     elif place.site is None:
+        is_empty = True
         try:
             async for sites in browse.sites(look, place.search):
+                is_empty = is_empty and not sites
                 yield [of_site(one) for one in sites]
         except Refused as refused:
             raise unresolved.may_not_list_sites(look.account) from refused
+        if is_empty and opens(await look.permissions() or frozenset()) == "selected":
+            raise unresolved.may_not_list_sites(look.account)
     else:
         try:
             site = await site_named(look, place.site)

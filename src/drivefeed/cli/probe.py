@@ -45,18 +45,23 @@ async def _probed(account: str | None, drive: str | None) -> list[ProbeReport]:
         if not found:
             words = f"There is no account '{account}'." if account else "There is no account yet."
             raise NeedsAttention(words, reason=Reason.MISCONFIGURED)
-        is_url = drive is not None and "://" in drive
         reports = []
         for account_id in found:
             client = await parts.source.client(account_id)
             if drive is not None:
-                named = {"url": drive} if is_url else {"drive_id": drive}
-                reports.append(await probe(client, **named))
+                reports.append(await probe(client, **_target(drive)))
                 continue
             connected: list[str | None] = [*await remote_ids_of(parts.catalog, account_id)]
             tried = [await probe(client, drive_id=one) for one in connected or [None]]
             reports.extend(tried)
         return reports
+
+
+def _target(drive: str) -> dict[str, str]:
+    """Tell an address from a person's name and from a drive's id."""
+    if "://" in drive:
+        return {"url": drive}
+    return {"user" if "@" in drive else "drive_id": drive}
 
 
 def _show(report: ProbeReport) -> None:

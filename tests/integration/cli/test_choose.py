@@ -264,8 +264,9 @@ def test_what_cannot_be_browsed_is_told(typed: Typed) -> None:
     assert "There is no site 'Nowhere'" in typed.refused("browse", "wide", "--site", "Nowhere")
     said = typed.refused("browse", "wide", "--site", "Lab", "--library", "Wrong")
     assert "Known: 'Documents', 'Archive'" in said
+    assert "is shown no sites" in typed.refused("browse", "files")
     said = typed.refused("browse", "narrow")
-    assert "may not list the sites" in said
+    assert "is shown no sites" in said
     assert "paste its address" in said
     said = typed.refused("browse", "narrow", "--site", f"{HOST}/sites/Lab")
     assert "grant it this very site" in said

@@ -6,17 +6,18 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from azure.core.credentials import AccessToken
 
 from drivefeed.domain.nothing import nothing_eligible, nothing_found, nothing_permitted
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph import ClientCertificate
+from drivefeed.sources.graph import ClientCertificate, GraphSource, SignedInUser
 from drivefeed.sources.graph.claims import read_claims
 from drivefeed.sources.graph.permissions import ROLE_IDS, excess, opens
 from drivefeed.sources.graph.probe import probe
 from graphsim.serving import GraphSim, serve
 from graphsim.tenancy import KeyCredential
 from integration.graph_source.certificates import certificate
-from integration.graph_source.kit import RealClock, account_of, sim_state, source_of
+from integration.graph_source.kit import PlainIds, RealClock, account_of, sim_state, source_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -154,6 +155,58 @@ async def test_a_clock_that_is_off(sim: GraphSim, skew: float, *, ok: bool, word
     assert words.rpartition("s ")[2] in clock.sentence
     assert clock.reason is (None if ok else Reason.CLOCK_WRONG)
     assert report.skew == pytest.approx(-skew, abs=30)
+
+
+class _Person:
+    """A person's sign-in, with a token that graphsim gave for the asking."""
+
+    generation = 0
+
+    def __init__(self, sim: GraphSim, *permissions: str) -> None:
+        self._token = sim.access_token(person=sim.directory.person, permissions=permissions)
+
+    async def get_token(self, *_: str, **__: Any) -> AccessToken:
+        return AccessToken(self._token, 2**33)
+
+    async def renew(self, *_: Any) -> None:
+        raise AssertionError("The token is good.")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_person_is_told_by_name_and_reads_their_own_drive(sim: GraphSim) -> None:
+    sim.memory.create_file("a.txt", b"x")
+    other = sim.add_person("ada@graphsim.invalid")
+    account = account_of(sim, sign_in=SignedInUser("home", sim.endpoints.user_name))
+    source = GraphSource(
+        {"sim": account},
+        clock=RealClock(),
+        ids=PlainIds(),
+        credential=lambda _: _Person(sim, "Files.Read"),
+    )
+    try:
+        client = await source.client("sim")
+        own = await probe(client)
+        assert (own.verdict, own.has) == ("ok", ("Files.Read",))
+        assert own.signed_in_as.startswith(f"{sim.endpoints.user_name} through app")
+        hers = await probe(client, drive_id=other.drives[0].id)
+        assert hers.missing[0].startswith("Files.Read.All is missing: Files.Read opens the person")
+    finally:
+        await source.aclose()
+
+
+async def test_somebody_without_a_onedrive_is_refused_in_both_ways(sim: GraphSim) -> None:
+    bob = sim.add_person("bob@graphsim.invalid", onedrive=False)
+    async with probing(sim) as ask:
+        for status in ("404", "400"):
+            check = (await ask(user=bob.name)).checks[1]
+            assert check.reason is Reason.NO_ONEDRIVE
+            assert f"'{bob.name}' has no OneDrive." in check.sentence
+            assert status in check.sentence
+        nobody = (await ask(user="nobody@graphsim.invalid")).checks[1]
+        assert (nobody.ok, nobody.reason) == (False, None)
+        assert "There is nobody called" in nobody.sentence
 
 
 def test_a_token_is_only_read(sim: GraphSim) -> None:

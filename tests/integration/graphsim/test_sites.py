@@ -11,6 +11,7 @@ from graphsim.serving import GraphSim, serve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -140,6 +141,7 @@ async def test_selected_sites_need_a_grant(sim: GraphSim, ask: Ask) -> None:
         assert (made.status_code, made.json()["roles"]) == (201, ["read"])
         assert (await ask(root, app=selected))[0] == 200
         assert (await ask(f"/sites/{granted.id}", app=selected))[0] == 200
+        assert await ask.names("/sites?search=*", app=selected) == ["Granted"]
         assert (await ask(f"/drives/{other.drives[0].id}/root", app=selected))[0] == 403
         gone = await client.delete(f"{url}/{made.json()['id']}", headers=strong)
         assert gone.status_code == 204
@@ -154,3 +156,19 @@ async def test_another_tenant_sees_nothing_of_ours(sim: GraphSim, ask: Ask) -> N
     assert (await ask(f"/drives/{sim.drive.id}", person=eve))[0] == 404
     assert (await ask(f"/sites/{site.id}", person=eve))[0] == 404
     assert await ask.names("/sites?search=*", person=eve) == []
+
+
+async def test_folders_can_be_libraries_of_sites(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    (folder / "a.txt").write_text("x")
+    async with serve(sites={"Research": folder}, people=("ada@x.invalid",)) as sim:
+        (facts,) = (one for one in sim.endpoints.drives if one.folder)
+        assert facts.web_url.endswith("/sites/Research/Shared%20Documents")
+        async with httpx.AsyncClient() as client:
+            headers = {"Authorization": f"Bearer {sim.access_token()}"}
+            url = f"{sim.endpoints.graph_url}/drives/{facts.drive_id}/root/children"
+            page = (await client.get(url, headers=headers)).json()
+        assert [one["name"] for one in page["value"]] == ["a.txt"]
+        assert page["value"][0]["webUrl"] == f"{facts.web_url}/a.txt"
+        assert sim.directory.find_person("ADA@x.invalid") is not None

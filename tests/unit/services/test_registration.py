@@ -169,7 +169,7 @@ def test_the_page_holds_everything_and_loads_nothing(one: Registration) -> None:
         ({"tenant": "a b"}, "neither a tenant's id nor its domain"),
         ({"client_id": "x"}, "not a client id"),
         ({"cloud": "moon"}, "no cloud 'moon'"),
-        ({"certificate": "-----BEGIN PRIVATE KEY-----"}, "not PEM"),
+        ({"certificate": "-----BEGIN PUBLIC KEY-----"}, "not PEM"),
         ({"app_name": "a\nb"}, "control characters"),
     ],
 )

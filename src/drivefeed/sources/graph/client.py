@@ -262,7 +262,7 @@ class GraphClient(GraphRequests):
             self._unwelcome = (self.clock.now() + REFUSED_FOR, error)
         if isinstance(error, NeedsAttention) and error.reason is Reason.ACCESS_DENIED:
             token = await self.credential.get_token(self.account.scope)
-            return forbidden(error, read_claims(token.token))
+            return forbidden(error, read_claims(token.token), scene)
         return error
 
     async def aclose(self) -> None:

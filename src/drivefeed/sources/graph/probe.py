@@ -16,7 +16,7 @@ import msgspec
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.sources.graph.budget import BRIEF, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
-from drivefeed.sources.graph.errors import Scene, broken, forbidden, translate
+from drivefeed.sources.graph.errors import Scene, broken, forbidden, no_onedrive, translate
 from drivefeed.sources.graph.http import read_body
 from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.probe_report import Check, ProbeReport, skew_of, verdict_of
@@ -30,16 +30,21 @@ _ITEM_FIELDS = "id,name,size,file,webUrl,parentReference"
 
 
 async def probe(
-    client: GraphClient, *, drive_id: str | None = None, url: str | None = None
+    client: GraphClient,
+    *,
+    drive_id: str | None = None,
+    url: str | None = None,
+    user: str | None = None,
 ) -> ProbeReport:
     """Try what an account may do.
 
     Args:
         client: the account's way to Graph.
-        drive_id: the drive to try; without it and ``url``, the person's own, or only the sign-in.
+        drive_id: the drive to try; without any target, the person's own, or only the sign-in.
         url: a sharing link, or the address of a file or folder in a browser.
+        user: somebody, by user principal name, whose OneDrive is to be tried.
     """
-    return await _Probe(client).run(drive_id, url)
+    return await _Probe(client).run(drive_id, url, user)
 
 
 class _Stop(Exception):
@@ -54,12 +59,14 @@ class _Probe:
         self._skew: float | None = None
         self._place = ""
         self._files: int | None = None
+        self._person: str | None = None
+        """Whose OneDrive is asked for right now."""
 
-    async def run(self, drive_id: str | None, url: str | None) -> ProbeReport:
+    async def run(self, drive_id: str | None, url: str | None, user: str | None) -> ProbeReport:
         """Do all checks, as far as they make sense."""
         try:
             await self._sign_in()
-            await self._drive(drive_id, url)
+            await self._drive(drive_id, url, user)
         except _Stop:
             pass
         return verdict_of(
@@ -80,14 +87,17 @@ class _Probe:
         self._claims = read_claims(token.token)
         self._passed("sign_in", f"Microsoft accepts the sign-in of account '{account.name}'.")
 
-    async def _drive(self, drive_id: str | None, url: str | None) -> None:
+    async def _drive(self, drive_id: str | None, url: str | None, user: str | None) -> None:
         if url is not None:
             self._place = url
             drive_id = await self._resolved(url)
         elif drive_id is None:
-            if self._claims is not None and self._claims.user is None:
+            if user is None and self._claims is not None and self._claims.user is None:
                 return
-            found = await self._ask("drive", "/me/drive?$select=id,name,webUrl", Scene.DRIVE)
+            self._person = user or "the person who signed in"
+            path = f"/users/{quote(user, safe='@')}" if user else "/me"
+            found = await self._ask("drive", f"{path}/drive?$select=id,name,webUrl", Scene.DRIVE)
+            self._person = None
             drive_id = str(found.get("id"))
         base = f"/drives/{quote(drive_id, safe='!')}/root"
         root = await self._ask("drive", f"{base}?$select=id,name,webUrl", Scene.DRIVE)
@@ -166,8 +176,10 @@ class _Probe:
             refusal = await client.refusal(response)
             await response.aclose()
             error = await client.throttled(refusal, scene)
+            if self._person is not None:
+                error = no_onedrive(refusal, self._person) or error
             if isinstance(error, NeedsAttention):
-                error = forbidden(error, self._claims)
+                error = forbidden(error, self._claims, scene)
             raise error
         await client.gate.passed()
         return response

@@ -132,10 +132,11 @@ def may_not_list_sites(account: GraphAccount) -> NeedsAttention:
     cure = (
         "The sign-in needs the permission Sites.Read.All"
         if account.is_delegated
-        else "An app with Sites.Selected sees only the sites it was granted, and cannot list them"
+        else "To list them, an app needs Sites.Read.All; with Sites.Selected it is shown at most "
+        "the sites it was granted"
     )
     return NeedsAttention(
-        f"The account '{account.name}' may not list the sites. {cure}; if you know the site, paste "
+        f"The account '{account.name}' is shown no sites. {cure}; if you know the site, paste "
         "its address: 'drivefeed browse --site https://…'.",
         reason=Reason.ACCESS_DENIED,
     )
