@@ -197,6 +197,14 @@ class Settings(BaseSettings):
     s3: S3Settings | None = Field(
         default=None, description="An S3 bucket; empty for a folder in the data folder."
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None, description="A file with such keys; else secret.key in the data folder."
+    )
+    secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
