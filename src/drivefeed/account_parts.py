@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,9 +40,22 @@ class AccountParts:
         return await self.book.declare(
             org=account.org,
             name=account.name,
-            values=account.columns(),
+            values=_columns(account),
             sign_in=ClientSecret(account.client_secret.get_secret_value()),
         )
+
+
+def _columns(account: AccountSettings) -> dict[str, Any]:
+    """Return what the catalog keeps of an account of the settings; its secret stays there."""
+    return {
+        "sign_in": "secret",
+        "tenant_id": account.tenant_id,
+        "client_id": account.client_id,
+        "cloud": account.cloud,
+        "authority": account.authority,
+        "graph_url": account.graph_url,
+        "ca_file": str(account.ca_file) if account.ca_file else None,
+    }
 
 
 async def open_accounts(settings: Settings, catalog: Catalog) -> AccountParts:

@@ -55,18 +55,6 @@ class AccountSettings(_Section):
         default=None, description="PEM file with certificates to trust too."
     )
 
-    def columns(self) -> dict[str, Any]:
-        """Return what the catalog keeps of it; the secret stays here."""
-        return {
-            "sign_in": "secret",
-            "tenant_id": self.tenant_id,
-            "client_id": self.client_id,
-            "cloud": self.cloud,
-            "authority": self.authority,
-            "graph_url": self.graph_url,
-            "ca_file": str(self.ca_file) if self.ca_file else None,
-        }
-
 
 class ConnectionSettings(_Section):
     """A folder that should flow in."""
@@ -215,12 +203,9 @@ class Settings(BaseSettings):
         description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
     )
     secret_key_file: Path | None = Field(
-        default=None,
-        description="A file with such keys, one a line; by default secret.key in the data folder.",
+        default=None, description="A file with such keys; else secret.key in the data folder."
     )
-    secret_key_command: str = Field(
-        default="", description="A command that prints such keys, run without a shell."
-    )
+    secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(

@@ -99,7 +99,7 @@ def mixed() -> str:
         (short, "RSA keys of 2048 bits or more"),
         (mixed, "do not belong together"),
         (
-            lambda: "-----BEGIN PRIVATE KEY-----\nbroken\n-----END PRIVATE KEY-----\n",
+            lambda: private_part(made())[:80] + "\n-----END PRIVATE KEY-----\n",
             "not a PFX or PEM file",
         ),
     ],
