@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from support.commands import run_command
+from support.evidence import rows_in
 
 if TYPE_CHECKING:
     import subprocess
@@ -64,6 +65,9 @@ class Installation:
     def sql(self, statement: str, *values: Any) -> None:
         with closing(sqlite3.connect(self.catalog)) as catalog, catalog:
             catalog.execute(statement, values)
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        return rows_in(self.data, query)
 
     def copied_to(self, home: Path) -> Installation:
         shutil.copytree(self.home, home, dirs_exist_ok=True)

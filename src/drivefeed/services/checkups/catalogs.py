@@ -32,7 +32,7 @@ def catalog_findings(state: CatalogState, where: str) -> Iterator[Finding]:
         yield red(PART, f"{where} is damaged.", _DAMAGED)
         return
     yield _migration(state, where)
-    if state.journal and state.journal != "wal":
+    if state.is_current and state.journal not in {"", "wal"}:
         yield yellow(
             "catalog journal",
             f"{where} is in journal mode '{state.journal}', so readers and writers block each "
