@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -25,7 +24,6 @@ from support.valkey import ValkeyServer, free_port, valkey_server, valkey_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from graphsim.serving import GraphSim

@@ -179,6 +179,26 @@ def doctor(
     show_findings(as_json=as_json, strict=strict)
 
 
+def support_bundle(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The ZIP to write.", readable=False)
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="The log, where it is kept.", readable=False)
+    ] = None,
+    *,
+    with_names: Annotated[
+        bool,
+        typer.Option("--with-names", help="Leave names of files, people and tenants in."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a ZIP for whoever is asked for help, without secrets and names."""
+    from drivefeed.cli.support_bundle import make_bundle
+
+    make_bundle(output, log, with_names=with_names, as_json=as_json)
+
+
 def queues(*, as_json: Json = False) -> None:
     """List the queues: what each does, its concurrency, attempts and retention."""
     from drivefeed.cli.serve import show_queues
@@ -207,6 +227,6 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals),
     "Connect": (access.probe, access.registration),
-    "Examine": (verify, doctor, queues, board_env, version),
+    "Examine": (verify, doctor, support_bundle, queues, board_env, version),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""
