@@ -74,6 +74,7 @@ def _make_access_tables() -> None:
         sa.Column("scopes", sa.Text(), nullable=False),
         sa.Column("is_link", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("is_session", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("made_from", sa.String(64)),
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("used_at", sa.BigInteger()),
         sa.Column("revoked_at", sa.BigInteger()),
