@@ -104,10 +104,15 @@ FILES = coverage.outerjoin(documents, documents.c.id == coverage.c.document_id).
 )
 
 
-async def progress_of(catalog: Catalog) -> list[Progress]:
-    """Count the standing of every connection's files."""
+async def progress_of(
+    catalog: Catalog, *, org_id: str | None = None, connection_id: str | None = None
+) -> list[Progress]:
+    """Count the standing of every connection's files, or of those of an org, or of one."""
     async with catalog.read() as connection:
-        found = await _connections(connection)
+        found = await _connections(connection, org_id, connection_id)
+        where = []
+        if org_id is not None or connection_id is not None:
+            where.append(coverage.c.connection_id.in_(list(found)))
         rows = await connection.execute(
             select(
                 coverage.c.connection_id,
@@ -118,6 +123,7 @@ async def progress_of(catalog: Catalog) -> list[Progress]:
                 func.sum(imports.c.pages).label("pages"),
             )
             .select_from(FILES)
+            .where(*where)
             .group_by(coverage.c.connection_id, "standing", "why")
         )
         for row in rows:
@@ -143,7 +149,14 @@ async def being_withdrawn(catalog: Catalog) -> int:
     return count or 0
 
 
-async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
+async def _connections(
+    connection: AsyncConnection, org_id: str | None, connection_id: str | None
+) -> dict[str, Progress]:
+    where = []
+    if org_id is not None:
+        where.append(connections.c.org_id == org_id)
+    if connection_id is not None:
+        where.append(connections.c.id == connection_id)
     rows = await connection.execute(
         select(
             connections,
@@ -154,6 +167,7 @@ async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
             drives.c.detail.label("drive_detail"),
         )
         .join(drives, drives.c.id == connections.c.drive_id)
+        .where(*where)
         .order_by(connections.c.created_at)
     )
     return {
