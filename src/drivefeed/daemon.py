@@ -7,7 +7,8 @@ import os
 import socket
 import time
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.assembly import (
     attempts_of,
@@ -23,6 +24,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.find import find
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -36,6 +38,7 @@ from drivefeed.web.local import LocalApi
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.queue.events import QueueEvent
+    from drivefeed.web.server import StatusPage
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _SAY_AGAIN_SECONDS = 10.0
@@ -138,6 +141,7 @@ class Daemon:
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
+            page = await self._open_page()
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
@@ -145,6 +149,8 @@ class Daemon:
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
                 ]
+                if page is not None:
+                    background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
                 self.ready.set()
@@ -156,10 +162,33 @@ class Daemon:
                 await workers.close(grace=self.parts.settings.shutdown_seconds)
                 await working
                 await local.close()
+                if page is not None:
+                    await page.close()
                 for task in background:
                     task.cancel()
             await heartbeats.leave(self.parts.catalog, self.owner)
         _log.info("stopped")
+
+    async def _open_page(self) -> StatusPage | None:
+        """Bind the status page's port, if the settings name one; its room takes a while to load."""
+        settings, parts = self.parts.settings, self.parts
+        if settings.web_port is None:
+            return None
+        module = await asyncio.to_thread(import_module, "drivefeed.web.server")
+
+        async def seek(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
+            found = await find(parts.catalog, parts.searcher, query, org_name=org_name, limit=limit)
+            return [hit.as_dict() for hit in found]
+
+        page: StatusPage = module.StatusPage(
+            parts.catalog,
+            host=settings.web_host,
+            port=settings.web_port,
+            url=settings.web_url,
+            seek=seek,
+        )
+        _log.info("status_page", url=page.url)
+        return page
 
     async def _open_queue(self, stack: AsyncExitStack) -> BullmqQueue:
         settings = self.parts.settings

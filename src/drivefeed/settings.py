@@ -20,6 +20,7 @@ from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the cla
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
+_WEB_PORT = 8765
 
 
 class _Section(BaseModel):
@@ -190,6 +191,17 @@ class Settings(BaseSettings):
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."
     )
+    web_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None,
+        description="Where 'drivefeed up' serves the status page too; empty for not at all.",
+    )
+    web_host: str = Field(
+        default="127.0.0.1", description="The address that the status page is bound to."
+    )
+    web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
+        default="",
+        description="Where people reach the status page, if that is another address: a proxy's.",
+    )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
         default=20.0, description="How long running jobs may go on after SIGTERM."
     )
@@ -218,6 +230,11 @@ class Settings(BaseSettings):
         bucket = os.environ.get("S3_BUCKET")
         if self.s3 is None and bucket:
             self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
+
+    @property
+    def web_port_or_default(self) -> int:
+        """The port of 'drivefeed web' where none is given."""
+        return _WEB_PORT if self.web_port is None else self.web_port
 
     @property
     def catalog_url(self) -> str:
