@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from drivefeed.web.site import Site
 
+ROUTERS = (signing.router, pages.router, api.router, events.router)
+"""All addresses but /healthz, the files under /static and the description of the API."""
+
 _SIGN_IN = 401
 _NOT_FOUND = 404
 
@@ -47,8 +50,8 @@ def routes_of(site: Site) -> FastAPI:
         redoc_url=None,
     )
     app.state.site = site
-    for part in (signing, pages, api, events):
-        app.include_router(part.router)
+    for router in ROUTERS:
+        app.include_router(router)
     static = str(files("drivefeed.web") / "static")
     app.mount("/static", StaticFiles(directory=static), name="static")
 

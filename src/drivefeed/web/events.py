@@ -36,7 +36,7 @@ router = APIRouter()
 
 
 @router.get("/events", include_in_schema=False)
-async def page_events(request: Request, key: Visitor, connection: str | None = None) -> EventStream:
+async def page_events(request: Request, key: Visitor, connection: str | None = None) -> Response:
     """Send pieces of pages that are different: of all connections, or of one."""
     site = site_of(request)
     if connection is not None:
@@ -54,8 +54,13 @@ async def page_events(request: Request, key: Visitor, connection: str | None = N
     return EventStream(request, site, key, tell)
 
 
-@router.get("/v1/events", tags=["status"], response_class=Response)
-async def api_events(request: Request, key: Visitor, connection: str | None = None) -> EventStream:
+@router.get(
+    "/v1/events",
+    tags=["status"],
+    response_class=Response,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Goes on."}},
+)
+async def api_events(request: Request, key: Visitor, connection: str | None = None) -> Response:
     """Send each connection, or one, whenever it stands differently: events named ``connection``."""
     site = site_of(request)
     if connection is not None:

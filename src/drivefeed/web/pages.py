@@ -86,7 +86,7 @@ async def _files(
     site = site_of(request)
     one = await connection_of_view(site, key, connection_id)
     # What the counts say is not there need not be looked for.
-    if query.standing is not None and query.after is None and not getattr(one, query.standing):
+    if query.standing is not None and not query.after and not getattr(one, query.standing):
         page = FilesShape(files=[], next=None)
     else:
         page = await asked_files(site, key, connection_id, query)

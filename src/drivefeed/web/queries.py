@@ -37,15 +37,9 @@ class FileQuery:
 
     standing: Annotated[Standing | None, _Optional, Query(description="Where they stand.")] = None
     state: Annotated[State | None, _Optional, Query(description="The import's state.")] = None
-    reason: Annotated[
-        str | None, _Optional, Query(max_length=40, description="Why they stand there.")
-    ] = None
-    q: Annotated[
-        str | None, _Optional, Query(max_length=200, description="Letters in the file's name.")
-    ] = None
-    after: Annotated[
-        str | None, _Optional, Query(max_length=2_000, description="'next' of the page before.")
-    ] = None
+    reason: Annotated[str, Query(max_length=40, description="Why they stand there.")] = ""
+    q: Annotated[str, Query(max_length=200, description="Letters in the file's name.")] = ""
+    after: Annotated[str, Query(max_length=2_000, description="'next' of the page before.")] = ""
     limit: Annotated[int, Query(ge=1, le=200, description="At most so many.")] = _PAGE
 
     @property
@@ -77,10 +71,15 @@ async def asked_files(site: Site, key: ApiKey, connection_id: str, query: FileQu
         NotFound: the org of the key has no such connection.
         Problem: the list cannot be continued from there.
     """
-    only = Filter(query.standing, query.state, query.reason, query.q)
+    only = Filter(query.standing, query.state, query.reason or None, query.q or None)
     try:
         page = await page_of_files(
-            site.catalog, key.org_id, connection_id, only=only, after=query.after, limit=query.limit
+            site.catalog,
+            key.org_id,
+            connection_id,
+            only=only,
+            after=query.after or None,
+            limit=query.limit,
         )
     except BadCursor as error:
         raise bad_request(str(error), [{"parameter": "after", "problem": str(error)}]) from None
