@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
+import pytest  # noqa: TC002 - beside what a fixture is given
 
 from drivefeed.catalog.api_keys import revoke_key
 from drivefeed.web import events, watch
