@@ -3,6 +3,7 @@
 "use strict";
 
 const REFRESH_MS = 2000;
+// A reader of the screen is told how far it is, and not for every file.
 const SAY_MS = 10000;
 
 function showLocalTimes(root) {
@@ -32,6 +33,7 @@ function elementOf(html) {
 
 function follow(address) {
   const live = document.getElementById("live");
+  const said = document.getElementById("said");
   const list = document.querySelector("[data-refresh]");
   let fetching = false;
   let wanted = "";
@@ -93,7 +95,7 @@ function follow(address) {
       replace(old, fresh);
       if (moved && Date.now() > saidAt + SAY_MS) {
         saidAt = Date.now();
-        show("on", `Live · ${fresh.dataset.name}: ${fresh.dataset.percent} %`);
+        said.textContent = `${fresh.dataset.name}: ${fresh.dataset.percent} % done`;
       }
     } else {
       document.querySelector("[data-cards]")?.append(fresh);
