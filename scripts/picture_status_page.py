@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 DEMO = "from drivefeed.cli import main; main()"
 BROKEN = "Broken offer.docx"
-ENOUGH = 12
+ENOUGH = 6
 """Searchable files after which the first picture is taken."""
 PATIENCE_SECONDS = 120
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from support.chromium import Complaints
-from unit.web.conftest import CANARY
+from unit.web.conftest import CANARY, ticking
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+PATIENCE_MS = 60_000
 SCREENS = ((360, 740), (1280, 800))
 CONTRAST = """
 () => {
@@ -71,9 +72,8 @@ async def test_progress_moves_without_a_reload(house: House, signed_in: BrowserC
     await link.focus()
 
     await house.rig.bring_live("d", pages=2)
-    house.clock.turn(seconds=1)
-
-    await expect(card).to_contain_text("100 % of 4 files")
+    async with ticking(house.clock):
+        await expect(card).to_contain_text("100 % of 4 files", timeout=PATIENCE_MS)
     await expect(card.locator("svg.bar")).to_have_attribute(
         "aria-label", "100 % done: 2 searchable, 1 failed, 1 skipped"
     )
@@ -97,10 +97,10 @@ async def test_an_open_list_and_an_open_passport_follow(
         await expect(page.locator("#live")).to_contain_text("Live")
 
     await house.rig.bring_live("d", pages=2)
-    house.clock.turn(seconds=1)
-
-    await expect(files.locator("tbody tr")).to_contain_text("searchable", timeout=20_000)
-    await expect(passport.locator(".version h2")).to_contain_text("searchable", timeout=20_000)
+    async with ticking(house.clock):
+        row, head = files.locator("tbody tr"), passport.locator(".version h2")
+        await expect(row).to_contain_text("searchable", timeout=PATIENCE_MS)
+        await expect(head).to_contain_text("searchable", timeout=PATIENCE_MS)
     await expect(passport.locator(".facts")).to_contain_text("2 pages, at")
     for page in (files, passport):
         await page.close()

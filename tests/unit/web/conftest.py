@@ -71,6 +71,22 @@ async def hits(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
+async def ticking(clock: ManualClock) -> AsyncIterator[None]:
+    """Turn the clock a second on, again and again, until the block ends."""
+
+    async def tick() -> None:
+        while True:
+            clock.turn(seconds=1)
+            await asyncio.sleep(0.02)
+
+    ticks = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticks.cancel()
+
+
+@asynccontextmanager
 async def serving(catalog: Catalog, **options: Any) -> AsyncIterator[StatusPage]:
     page = StatusPage(catalog, host="127.0.0.1", port=0, seek=hits, **options)
     running = asyncio.create_task(page.run())

@@ -11,6 +11,7 @@ import pytest  # noqa: TC002 - beside what a fixture is given
 from drivefeed.catalog.api_keys import revoke_key
 from drivefeed.web import events, watch
 from support.waiting import until
+from unit.web.conftest import ticking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,8 +42,8 @@ async def test_progress_arrives_without_asking_again(house: House) -> None:
         name, first = await anext(stream)
         assert (name, first["percent"]) == ("connection", 75)
         await house.rig.bring_live("d")
-        house.clock.turn(seconds=1)
-        name, second = await anext(stream)
+        async with ticking(house.clock):
+            name, second = await anext(stream)
         assert (name, second["percent"]) == ("connection", 100)
         assert second["latest_event"] > first["latest_event"]
 
@@ -57,8 +58,8 @@ async def test_pages_get_the_pieces_that_are_different(house: House) -> None:
         assert first["piece"]["html"] in page
         assert f'data-mark="{first["changed"]["mark"]}"' in page
         await house.rig.bring_live("d")
-        house.clock.turn(seconds=1)
-        second = dict([await anext(stream), await anext(stream)])
+        async with ticking(house.clock):
+            second = dict([await anext(stream), await anext(stream)])
         assert "<strong>100 %</strong>" in second["piece"]["html"]
         assert second["changed"] != first["changed"]
 

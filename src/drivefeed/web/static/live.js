@@ -55,18 +55,19 @@ function follow(address) {
     }
     fetching = true;
     await new Promise((done) => setTimeout(done, Math.max(0, fetchedAt + REFRESH_MS - Date.now())));
+    let fresh = null;
     try {
       const answer = await fetch(location.pathname + location.search);
-      if (answer.ok) {
-        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const fresh = page.getElementById(place.id);
-        if (fresh) {
-          showLocalTimes(fresh);
-          replace(place, document.adoptNode(fresh));
-        }
-      }
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      fresh = page.getElementById(place.id);
     } catch {
       // The stream of events tells when the server is back.
+    }
+    if (fresh) {
+      showLocalTimes(fresh);
+      replace(place, document.adoptNode(fresh));
+    } else {
+      wanted = place.dataset.mark;
     }
     fetchedAt = Date.now();
     fetching = false;
