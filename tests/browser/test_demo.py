@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from playwright.async_api import expect
 
 from support.chromium import Complaints, chromium
 from support.daemon import COMMAND
-from support.demo import running_demo
+from support.demo import Demo
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Page
 
-    from support.demo import Demo
 
 pytestmark = pytest.mark.slow
 
@@ -90,11 +90,30 @@ async def addresses_linked_from(page: Page, start: str) -> set[str]:
     return found
 
 
+@contextmanager
+def demo_with_page(tmp_path: Path, folder: Path, port: int) -> Iterator[Demo]:
+    """Run a demo that serves the status page itself, on a port."""
+    demo = Demo(tmp_path / "home", folder, tmp_path / "data")
+    try:
+        demo.start(DRIVEFEED_WEB_PORT=str(port))
+        yield demo
+        demo.stop()
+    finally:
+        demo.end()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
 async def test_the_demo_is_watched_from_a_browser(tmp_path: Path) -> None:
     folder = tmp_path / "OneDrive"
     write(folder, BEFORE)
     (tmp_path / "home").mkdir()
-    with running_demo(tmp_path / "home", folder, tmp_path / "data") as demo:
+    port = free_port()
+    with demo_with_page(tmp_path, folder, port) as demo:
         made = demo.json("key", "create", "reports")
         with status_page(demo) as told:
             async with chromium() as browser:
@@ -107,6 +126,19 @@ async def test_the_demo_is_watched_from_a_browser(tmp_path: Path) -> None:
                 found = await addresses_linked_from(page, told["url"] + "/")
                 assert complaints.found == []
             await _strangers_find_nothing(demo, told["url"], found, made["key"])
+        await _the_daemon_says_the_same(f"http://127.0.0.1:{port}", made["key"])
+
+
+async def _the_daemon_says_the_same(url: str, key: str) -> None:
+    async with httpx.AsyncClient(
+        base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30
+    ) as client:
+        (one,) = (await client.get("/v1/")).json()["connections"]
+        assert (one["found"], one["searchable"], one["failed"]) == (11, 10, 1)
+        hits = (await client.get("/v1/search?q=harness")).json()["hits"]
+        assert hits[0]["path"] == "Harbour/Cranes.md"
+        where = f"/v1/connections/{hits[0]['connection_id']}/files/{hits[0]['item_id']}"
+        assert (await client.get(where)).json()["path"] == "Harbour/Cranes.md"
 
 
 async def _watch_progress(page: Page, folder: Path) -> None:

@@ -18,6 +18,7 @@ from drivefeed.catalog.progress import STANDING, WHY, Standing
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
 from drivefeed.domain.errors import NotFound
+from drivefeed.domain.explanations import EXPLANATIONS, Kind
 from drivefeed.domain.lifecycle import State
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 _FEW: Final = 500
 """So many candidates are asked for by id; with more, walking along the names meets them soon."""
+_REASONS_OF_FEW: Final = frozenset(
+    reason.value
+    for reason, words in EXPLANATIONS.items()
+    if words.kind in {Kind.REJECTED, Kind.ATTENTION, Kind.HOLD}
+)
 _NAME = func.lower(items.c.name)
 
 
@@ -100,9 +106,9 @@ async def page_of_files(
         where = _conditions(only)
         if after is not None:
             where.append(_behind(after))
-        few = await _candidates(connection, org_id, only.standing)
+        few = await _candidates(connection, org_id, only)
         if few is not None:
-            where.append(documents.c.id.in_(few))
+            where.append(items.c.item_id.in_(few))
         rows = await connection.execute(
             select(
                 coverage.c.connection_id,
@@ -193,18 +199,23 @@ def _conditions(only: Filter) -> list[ColumnElement[bool]]:
     return where
 
 
-async def _candidates(
-    connection: AsyncConnection, org_id: str, standing: Standing | None
-) -> list[str] | None:
-    """Return the documents among which all files of a rare standing are; None for too many."""
-    if standing is Standing.FAILED:
-        rare = or_(imports.c.state == State.REJECTED, imports.c.attention.is_not(None))
-    elif standing is Standing.HELD:
-        rare = imports.c.hold.is_not(None)
+async def _candidates(connection: AsyncConnection, org_id: str, only: Filter) -> list[str] | None:
+    """Return the items among which all that are wanted are; None where they are too many."""
+    failed = or_(imports.c.state == State.REJECTED, imports.c.attention.is_not(None))
+    held = imports.c.hold.is_not(None)
+    if only.standing is Standing.FAILED:
+        rare = failed
+    elif only.standing is Standing.HELD:
+        rare = held
+    elif only.reason in _REASONS_OF_FEW:
+        rare = or_(failed, held)
     else:
         return None
     rows = await connection.execute(
-        select(imports.c.document_id).where(imports.c.org_id == org_id, rare).limit(_FEW + 1)
+        select(documents.c.item_id)
+        .join(imports, imports.c.document_id == documents.c.id)
+        .where(imports.c.org_id == org_id, documents.c.item_id.is_not(None), rare)
+        .limit(_FEW + 1)
     )
     found = [str(key) for key in rows.scalars()]
     return found if len(found) <= _FEW else None
