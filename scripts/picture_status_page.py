@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from playwright.async_api import async_playwright
 
 from drivefeed.bootstrap import open_memory
-from drivefeed.catalog.api_keys import create_link
 from drivefeed.catalog.listing import list_files, org_named
 from drivefeed.catalog.progress import Standing, progress_of
+from drivefeed.catalog.sessions import create_link
 from drivefeed.sample import write_sample
 from drivefeed.settings import Settings
 from drivefeed.web.door import DOOR_FILE

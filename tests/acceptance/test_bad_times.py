@@ -72,6 +72,11 @@ def test_a_folder_that_disappears_takes_nothing_with_it(team: Daemon, drive: Pat
     told = " ".join(team.command("status").split())
     assert "The connected folder is no longer there; its documents are kept." in told
     assert "Restore the folder" in told
+    certificate = team.json("verify", ok=(1,))
+    assert "'OneDrive' waits for a person: The connected folder" in certificate["remarks"][0]
+    missing = certificate["drift"]["extra_in_catalog"]
+    assert missing["count"] == FILES
+    assert "Deep/file 1.txt" in missing["examples"]
     before = team.points(), team.objects().keys(), team.ledger()
     rounds = team.sim.mark()
     until(

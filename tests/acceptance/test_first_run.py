@@ -15,7 +15,7 @@ import pytest
 
 from drivefeed.indexer.embed import LocalEmbedder
 from drivefeed.indexer.vectors.edge import EdgeIndex
-from support.daemon import drivefeed
+from support.commands import run_command
 from support.demo import Run, data_folder, demo_once
 from support.evidence import files_below, objects_in, rows_in, sha256
 from support.processes import around, described
@@ -136,7 +136,7 @@ def test_a_planted_sentence_is_found_first_and_in_the_right_file(outing: Outing,
 
 
 def search(cwd: Path, words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(drivefeed("search", words, "--json", cwd=cwd).stdout)
+    found: list[dict[str, Any]] = json.loads(run_command("search", words, "--json", cwd=cwd).stdout)
     return found
 
 

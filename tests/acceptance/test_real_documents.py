@@ -12,7 +12,7 @@ import pytest
 
 from integration.indexer.conftest import CORPUS
 from integration.indexer.test_corpus import PHRASES, elsewhere, expected
-from support.daemon import drivefeed
+from support.commands import run_command
 from support.demo import Demo, Run, data_folder, demo_once, running_demo
 from support.evidence import files_below, objects_in, read_log, rows_in, sha256
 from support.processes import around, described, until
@@ -74,7 +74,7 @@ def test_every_file_has_the_outcome_that_is_expected(outing: Outing, figure: Fig
 
 
 def demo_json(outing: Outing, *words: str) -> list[dict[str, Any]]:
-    printed = drivefeed(*words, "--json", cwd=outing.cwd).stdout
+    printed = run_command(*words, "--json", cwd=outing.cwd).stdout
     answer: list[dict[str, Any]] = json.loads(printed)
     return answer
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from drivefeed.catalog.api_keys import create_key, create_link
+from drivefeed.catalog.api_keys import create_key
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.sessions import create_link
 from support.chromium import chromium
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.web.conftest import House, furnished, serving

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from support.commands import run_command
 from support.evidence import Charge, objects_in, read_log, rows_in, unrest_in
 from support.processes import around, described, environment, is_alive, tree, until
 from support.sim import Sim
@@ -35,7 +36,7 @@ END_SECONDS = 60.0
 def drivefeed(
     *words: str, cwd: Path, seconds: float = 120.0, ok: Sequence[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of drivefeed to its end."""
+    """Run a command of drivefeed in a process of its own, to its end."""
     done = subprocess.run(
         [*COMMAND, *words],
         cwd=cwd,
@@ -222,8 +223,8 @@ class Daemon:
         return found
 
     def command(self, *words: str, ok: Sequence[int] = (0,)) -> str:
-        """Run a command on the data folder; return what it printed."""
-        return drivefeed("--data", str(self.data), *words, cwd=self.home, ok=ok).stdout
+        """Run a command on the data folder, in this process; return what it printed."""
+        return run_command("--data", str(self.data), *words, cwd=self.home, ok=ok).stdout
 
     def json(self, *words: str, ok: Sequence[int] = (0,)) -> Any:
         """Run a command with ``--json``; return its answer."""

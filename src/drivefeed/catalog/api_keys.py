@@ -1,7 +1,8 @@
-"""What lets somebody in: API keys, links that sign a browser in once, and browsers' sessions.
+"""What lets somebody in: API keys, and the rows they share with links and sessions.
 
-All three are rows of one table. Of each only the SHA-256 is kept; the text itself is shown once.
-It has 256 random bits, so nobody finds one by trying, and a fast hash is enough.
+Links that sign a browser in once, and browsers' sessions, are in ``drivefeed.catalog.sessions``. Of
+each only the SHA-256 is kept; the text itself is shown once. It has 256 random bits, so nobody
+finds one by trying, and a fast hash is enough.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, select, update
 
 from drivefeed.catalog.access_tables import api_keys
 from drivefeed.catalog.tables import orgs
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
 
-_MINUTE_MS: Final = 60_000
-LINK_LIVES_MS: Final = 10 * _MINUTE_MS
-SESSION_LIVES_MS: Final = 12 * 60 * _MINUTE_MS
-_USED_EVERY_MS: Final = _MINUTE_MS
+_USED_EVERY_MS: Final = 60_000
 _LONGEST_TEXT: Final = 200
 _SECRET_BYTES: Final = 32
 _PREFIX_BYTES: Final = 4
@@ -103,65 +101,8 @@ async def create_key(
     Args:
         lives_ms: how long it is valid; None for as long as nobody revokes it.
     """
-    return await _create(
+    return await create_row(
         catalog, Kind.KEY, org_id=org_id, name=name, scopes=scopes, lives_ms=lives_ms
-    )
-
-
-async def create_link(
-    catalog: Catalog, *, org_id: str, name: str, lives_ms: int = LINK_LIVES_MS
-) -> FreshKey:
-    """Make the secret of a link that signs one browser in, once."""
-    await _forget_ended(catalog)
-    return await _create(
-        catalog, Kind.LINK, org_id=org_id, name=name, scopes=(Scope.READ,), lives_ms=lives_ms
-    )
-
-
-async def redeem_link(catalog: Catalog, text: str) -> FreshKey | None:
-    """Use a link up and return the session it becomes; None if it is unknown, over, or used."""
-    now = catalog.clock.now()
-    usable = (
-        (api_keys.c.hash == _hash(text))
-        & api_keys.c.is_link
-        & api_keys.c.revoked_at.is_(None)
-        & (api_keys.c.expires_at > now)
-    )
-    async with catalog.write("link") as connection:
-        # The one statement decides which of two browsers was first.
-        spent = await connection.execute(
-            update(api_keys)
-            .where(usable)
-            .values(used_at=now, revoked_at=now)
-            .returning(api_keys.c.org_id, api_keys.c.name)
-        )
-        row = spent.mappings().one_or_none()
-    if row is None:
-        return None
-    return await _create(
-        catalog,
-        Kind.SESSION,
-        org_id=row["org_id"],
-        name=row["name"],
-        scopes=(Scope.READ,),
-        lives_ms=SESSION_LIVES_MS,
-    )
-
-
-async def open_session(catalog: Catalog, key: ApiKey) -> FreshKey:
-    """Sign a browser in by a key; the session ends with the key and can only read."""
-    lives_ms = SESSION_LIVES_MS
-    if key.expires_at is not None:
-        lives_ms = min(lives_ms, key.expires_at - catalog.clock.now())
-    await _forget_ended(catalog)
-    return await _create(
-        catalog,
-        Kind.SESSION,
-        org_id=key.org_id,
-        name=key.name,
-        scopes=(Scope.READ,),
-        lives_ms=lives_ms,
-        made_from=key.key_id,
     )
 
 
@@ -173,7 +114,7 @@ async def key_behind(catalog: Catalog, text: str, kind: Kind) -> ApiKey | None:
     if len(text) > _LONGEST_TEXT or not text.startswith(f"{kind.value}_"):
         return None
     now = catalog.clock.now()
-    found = await _select(catalog, (api_keys.c.hash == _hash(text)) & _is(kind))
+    found = await _select(catalog, (api_keys.c.hash == hash_of(text)) & _is(kind))
     if not found or not found[0].is_valid(now):
         return None
     (one,) = found
@@ -228,15 +169,7 @@ async def revoke_key(catalog: Catalog, which: str, *, org_id: str | None = None)
     return ending
 
 
-async def end_session(catalog: Catalog, session: ApiKey) -> None:
-    """Sign a browser out."""
-    async with catalog.write("sign out") as connection:
-        await connection.execute(
-            delete(api_keys).where(api_keys.c.id == session.key_id, api_keys.c.is_session)
-        )
-
-
-async def _create(
+async def create_row(
     catalog: Catalog,
     kind: Kind,
     *,
@@ -246,6 +179,12 @@ async def _create(
     lives_ms: int | None,
     made_from: str | None = None,
 ) -> FreshKey:
+    """Make a key, a link or a session.
+
+    Args:
+        lives_ms: how long it is valid; None for as long as nobody revokes it.
+        made_from: the id of the key that a session ends with.
+    """
     prefix = f"{kind.value}_{secrets.token_hex(_PREFIX_BYTES)}"
     text = f"{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     now = catalog.clock.now()
@@ -256,7 +195,7 @@ async def _create(
                 id=key_id,
                 org_id=org_id,
                 name=name,
-                hash=_hash(text),
+                hash=hash_of(text),
                 prefix=prefix,
                 scopes=" ".join(scope for scope in Scope if scope in scopes),
                 is_link=kind is Kind.LINK,
@@ -268,18 +207,6 @@ async def _create(
         )
     (made,) = await _select(catalog, api_keys.c.id == key_id)
     return FreshKey(made, text)
-
-
-async def _forget_ended(catalog: Catalog) -> None:
-    """Delete links and sessions that are over; keys stay, so that people can look at them."""
-    now = catalog.clock.now()
-    async with catalog.write("forget keys") as connection:
-        await connection.execute(
-            delete(api_keys).where(
-                api_keys.c.is_link | api_keys.c.is_session,
-                (api_keys.c.expires_at <= now) | api_keys.c.revoked_at.is_not(None),
-            )
-        )
 
 
 async def _select(catalog: Catalog, where: ColumnElement[bool]) -> list[ApiKey]:
@@ -316,5 +243,6 @@ def _key_of(row: RowMapping) -> ApiKey:
     )
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return what is kept of a key's text."""
     return hashlib.sha256(text.encode()).hexdigest()

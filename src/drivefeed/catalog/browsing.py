@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, func, or_, select
 
-from drivefeed.catalog.listing import ListedFile, listed_file, paths_of
+from drivefeed.catalog.listing import ListedFile, listed_file, paths_in
 from drivefeed.catalog.progress import STANDING, WHY, Standing
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
@@ -144,7 +144,7 @@ async def page_of_files(
         found = rows.mappings().all()
         shown = found[:limit]
         pairs = [(connection_id, row["item_id"]) for row in shown]
-        paths = await paths_of(connection, {connection_id: one}, pairs)
+        paths = await paths_in(connection, {connection_id: one}, pairs)
     more = len(found) > limit
     return FilesPage(
         tuple(listed_file(row, paths) for row in shown),

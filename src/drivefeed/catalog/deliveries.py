@@ -16,10 +16,13 @@ from drivefeed.ports import Stage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, CompoundSelect, RowMapping
+    from sqlalchemy import BindParameter, ColumnElement, CompoundSelect, RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from drivefeed.catalog.reminders import Instant
+
+_OF_NUMBER = update(reminders).where(
+    reminders.c.subject_id == bindparam("of"), reminders.c.number == bindparam("named")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +38,31 @@ class Reminder:
     payload: Mapping[str, str | int]
 
 
-def _waiting(stage: str, lane: int, *, now: Instant, until: Instant) -> ColumnElement[bool]:
+def _waiting(
+    stage: str | BindParameter[str], lane: int | BindParameter[int]
+) -> ColumnElement[bool]:
+    """Return the condition that a row is unsent, due until ``until``, and free at ``now``."""
     return and_(
         reminders.c.stage == stage,
         reminders.c.lane == lane,
-        reminders.c.due_at <= until,
+        reminders.c.due_at <= bindparam("until", type_=BigInteger),
         reminders.c.sent_at.is_(None),
-        free(now),
+        free(bindparam("now", type_=BigInteger)),
     )
+
+
+_WAITING = _waiting(bindparam("of_stage"), bindparam("of_lane"))
+_ORGS_WAITING = (
+    select(orgs.c.id)
+    .where(exists().where(_WAITING, reminders.c.org_id == orgs.c.id))
+    .order_by(orgs.c.id)
+)
+_WAITING_OF_ORG = (
+    select(reminders)
+    .where(_WAITING, reminders.c.org_id == bindparam("of_org"))
+    .order_by(reminders.c.due_at)
+    .limit(bindparam("most"))
+)
 
 
 async def due(
@@ -58,14 +78,12 @@ async def due(
         left = limit - len(found)
         if left <= 0:
             break
-        where = _waiting(stage, lane, now=now, until=now + horizon_ms)
+        asked = {"of_stage": stage, "of_lane": lane, "now": now, "until": now + horizon_ms}
         turns: list[tuple[int, int, Reminder]] = []
-        for org_id in await _orgs_waiting(connection, where):
+        waiting = (await connection.execute(_ORGS_WAITING, asked)).scalars().all()
+        for org_id in waiting:
             rows = await connection.execute(
-                select(reminders)
-                .where(where, reminders.c.org_id == org_id)
-                .order_by(reminders.c.due_at)
-                .limit(left)
+                _WAITING_OF_ORG, asked | {"of_org": org_id, "most": left}
             )
             turns += [
                 (turn, row["due_at"], _reminder(row)) for turn, row in enumerate(rows.mappings())
@@ -73,12 +91,6 @@ async def due(
         turns.sort(key=lambda one: one[:2])
         found += [one for _, _, one in turns[:left]]
     return found
-
-
-async def _orgs_waiting(connection: AsyncConnection, where: ColumnElement[bool]) -> list[str]:
-    waits = exists().where(where, reminders.c.org_id == orgs.c.id)
-    rows = await connection.execute(select(orgs.c.id).where(waits).order_by(orgs.c.id))
-    return [str(org_id) for org_id in rows.scalars()]
 
 
 def _reminder(row: RowMapping) -> Reminder:
@@ -97,12 +109,17 @@ async def mark_sent(
     connection: AsyncConnection, sent: Sequence[Reminder], *, now: int, remind_at: int
 ) -> None:
     """Record that deliveries were made; rows that were written again since stay unsent."""
-    for one in sent:
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(sent_at=now, remind_at=max(remind_at, one.due_at + remind_at - now))
-        )
+    rows = [
+        {
+            "of": one.subject_id,
+            "named": one.number,
+            "sent_at": now,
+            "remind_at": max(remind_at, one.due_at + remind_at - now),
+        }
+        for one in sent
+    ]
+    if rows:
+        await connection.execute(_OF_NUMBER, rows)
 
 
 async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
@@ -115,16 +132,11 @@ async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) 
 @cache
 def _probes() -> CompoundSelect[Any]:
     """One statement of small probes, built once: the relay asks every second of an idle day."""
-    now, until = bindparam("now", type_=BigInteger), bindparam("until", type_=BigInteger)
     return union(
         *(
             select(literal(stage.value).label("stage"))
             .select_from(orgs)
-            .where(
-                exists().where(
-                    _waiting(stage, lane, now=now, until=until), reminders.c.org_id == orgs.c.id
-                )
-            )
+            .where(exists().where(_waiting(stage, lane), reminders.c.org_id == orgs.c.id))
             for stage in Stage
             for lane in LANES
         )
@@ -146,12 +158,9 @@ async def keep_waiting(
     connection: AsyncConnection, alive: Sequence[Reminder], *, remind_at: int
 ) -> None:
     """Look again later at rows whose delivery still waits in the queue."""
-    for one in alive:
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(remind_at=remind_at)
-        )
+    rows = [{"of": one.subject_id, "named": one.number, "remind_at": remind_at} for one in alive]
+    if rows:
+        await connection.execute(_OF_NUMBER, rows)
 
 
 async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> None:

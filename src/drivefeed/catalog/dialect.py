@@ -18,9 +18,12 @@ _MOST_VARIABLES = 500
 
 def insert(connection: AsyncConnection, table: Table) -> Any:
     """Return an INSERT that knows ON CONFLICT, in the dialect of the connection."""
-    if connection.dialect.name == "postgresql":
-        return postgres_insert(table)
-    return sqlite_insert(table)
+    return insert_for(connection.dialect.name, table)
+
+
+def insert_for(dialect: str, table: Table) -> Any:
+    """Return an INSERT that knows ON CONFLICT, in the dialect of that name."""
+    return postgres_insert(table) if dialect == "postgresql" else sqlite_insert(table)
 
 
 async def upsert(

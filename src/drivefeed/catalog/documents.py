@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import bindparam, select, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
@@ -17,7 +17,7 @@ from drivefeed.domain.model import Document, Import, Live
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy import RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,13 +27,23 @@ if TYPE_CHECKING:
 
 PAYLOAD_SCHEMA = 1
 
+# Every step of every file runs these, and a statement takes longer to put together than to run.
+_DOCUMENT_OF_IMPORT = select(documents).where(
+    documents.c.id
+    == select(imports.c.document_id).where(imports.c.id == bindparam("of")).scalar_subquery()
+)
+_IMPORTS_OF_DOCUMENT = select(imports).where(imports.c.document_id == bindparam("of"))
+_SAVE_IMPORT = update(imports).where(imports.c.id == bindparam("of"))
+_SAVE_DOCUMENT = update(documents).where(documents.c.id == bindparam("of"))
+_RECORD_EVENT = plain_insert(import_events)
+
 
 def reason_of(code: str | None) -> Reason | None:
     """Read a stored reason code."""
     return Reason(code) if code else None
 
 
-def document_of(row: RowMapping) -> Document:
+def document_of(row: RowMapping | Mapping[str, Any]) -> Document:
     """Read a row of ``documents``."""
     live = row["live_import_id"]
     return Document(
@@ -48,7 +58,7 @@ def document_of(row: RowMapping) -> Document:
     )
 
 
-def import_of(row: RowMapping) -> Import:
+def import_of(row: RowMapping | Mapping[str, Any]) -> Import:
     """Read a row of ``imports``."""
     return Import(
         import_id=row["id"],
@@ -111,6 +121,18 @@ async def load(
             one = import_of(row)
             found[one.document_id][1][one.import_id] = one
     return found
+
+
+async def load_around(
+    connection: AsyncConnection, import_id: str
+) -> tuple[Document, dict[str, Import]] | None:
+    """Load the document of an import with all its imports; None if there is no such import."""
+    rows = await connection.execute(_DOCUMENT_OF_IMPORT, {"of": import_id})
+    row = rows.mappings().one_or_none()
+    if row is None:
+        return None
+    known = await connection.execute(_IMPORTS_OF_DOCUMENT, {"of": row["id"]})
+    return document_of(row), {each["id"]: import_of(each) for each in known.mappings()}
 
 
 async def settle_into(
@@ -184,25 +206,23 @@ def import_payload(one: Import) -> dict[str, str | int]:
 
 async def save_import(connection: AsyncConnection, one: Import) -> None:
     """Write an import's row."""
-    await connection.execute(
-        update(imports).where(imports.c.id == one.import_id).values(import_columns(one))
-    )
+    await connection.execute(_SAVE_IMPORT, {"of": one.import_id} | import_columns(one))
 
 
 async def save_document(connection: AsyncConnection, document: Document) -> None:
     """Write what convergence decides of a document's row."""
     await connection.execute(
-        update(documents)
-        .where(documents.c.id == document.document_id)
-        .values(
-            wanted_import_id=document.wanted,
-            live_import_id=document.live.import_id if document.live else None,
-            live_round=document.live.round if document.live else None,
-            seq=document.seq,
-            unwanted_reason=document.unwanted_reason,
-            erase_at=document.erase_at,
-            misplaced=document.misplaced,
-        )
+        _SAVE_DOCUMENT,
+        {
+            "of": document.document_id,
+            "wanted_import_id": document.wanted,
+            "live_import_id": document.live.import_id if document.live else None,
+            "live_round": document.live.round if document.live else None,
+            "seq": document.seq,
+            "unwanted_reason": document.unwanted_reason,
+            "erase_at": document.erase_at,
+            "misplaced": document.misplaced,
+        },
     )
 
 
@@ -217,15 +237,16 @@ async def record_event(
 ) -> None:
     """Append a line to the passport of an import."""
     await connection.execute(
-        plain_insert(import_events).values(
-            import_id=one.import_id,
-            round=one.round,
-            at=now,
-            event=str(event),
-            state=one.state,
-            reason=reason,
-            detail=detail,
-        )
+        _RECORD_EVENT,
+        {
+            "import_id": one.import_id,
+            "round": one.round,
+            "at": now,
+            "event": str(event),
+            "state": one.state,
+            "reason": reason,
+            "detail": detail,
+        },
     )
 
 

@@ -6,14 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import and_, bindparam, select, update
 
-from drivefeed.catalog.tables import connections, coverage, documents, drives, items
+from drivefeed.catalog.documents import document_of, import_of
+from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.remote import DriveRef
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Document, Import
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +38,46 @@ class File:
     paused: bool
 
 
-async def fetch_file(catalog: Catalog, document_id: str) -> File:
-    """Load the file of a document.
+_IMPORT_PREFIX = "import_"
+_WHOLE = (
+    select(
+        documents,
+        *(column.label(_IMPORT_PREFIX + column.name) for column in imports.c),
+        drives.c.account_id,
+        drives.c.remote_id,
+        items.c.media_type,
+        items.c.quick_xor,
+    )
+    .select_from(imports)
+    .join(documents, documents.c.id == imports.c.document_id)
+    .outerjoin(drives, drives.c.id == documents.c.drive_id)
+    .outerjoin(
+        items,
+        and_(items.c.drive_id == documents.c.drive_id, items.c.item_id == documents.c.item_id),
+    )
+    .where(imports.c.id == bindparam("of"))
+)
+_PAUSES = (
+    select(connections.c.paused)
+    .join(coverage, coverage.c.connection_id == connections.c.id)
+    .where(coverage.c.document_id == bindparam("of"), coverage.c.admitted)
+)
+
+
+async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, File]:
+    """Load an import with its document and the file behind it.
 
     Raises:
-        NotFound: there is no such document.
+        NotFound: there is no such import.
     """
-    whole = (
-        select(
-            documents.c.name,
-            documents.c.source,
-            documents.c.folders,
-            documents.c.item_id,
-            drives.c.account_id,
-            drives.c.remote_id,
-            items.c.media_type,
-            items.c.quick_xor,
-        )
-        .select_from(documents)
-        .outerjoin(drives, drives.c.id == documents.c.drive_id)
-        .outerjoin(
-            items,
-            and_(
-                items.c.drive_id == documents.c.drive_id,
-                items.c.item_id == documents.c.item_id,
-            ),
-        )
-        .where(documents.c.id == document_id)
-    )
-    admitting = (
-        select(connections.c.paused)
-        .join(coverage, coverage.c.connection_id == connections.c.id)
-        .where(coverage.c.document_id == document_id, coverage.c.admitted)
-    )
     async with catalog.read() as connection:
-        row = (await connection.execute(whole)).mappings().one_or_none()
+        row = (await connection.execute(_WHOLE, {"of": import_id})).mappings().one_or_none()
         if row is None:
-            raise NotFound(f"There is no document {document_id} in the catalog.")
-        pauses = list((await connection.execute(admitting)).scalars())
+            raise NotFound(f"There is no import {import_id} in the catalog.")
+        pauses = list((await connection.execute(_PAUSES, {"of": row["id"]})).scalars())
+    one = import_of({column.name: row[_IMPORT_PREFIX + column.name] for column in imports.c})
     drive = DriveRef(row["account_id"], row["remote_id"]) if row["account_id"] else None
-    return File(
+    file = File(
         name=row["name"],
         source=row["source"],
         drive=drive,
@@ -85,6 +87,7 @@ async def fetch_file(catalog: Catalog, document_id: str) -> File:
         folders=tuple(json.loads(row["folders"])),
         paused=bool(pauses) and all(pauses),
     )
+    return document_of(row), one, file
 
 
 async def placed(catalog: Catalog, document_id: str, file: File) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.documents import (
     load,
+    load_around,
     record_event,
     save_import,
     settle_into,
@@ -36,17 +37,6 @@ _FACTS = frozenset(
 )
 
 
-async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import]:
-    """Return an import with its document.
-
-    Raises:
-        NotFound: there is no such import.
-    """
-    async with catalog.read() as connection:
-        document, known = await whole(connection, import_id)
-    return document, known[import_id]
-
-
 async def siblings(catalog: Catalog, document_id: str) -> dict[str, Import]:
     """Return all imports of a document."""
     async with catalog.read() as connection:
@@ -60,12 +50,10 @@ async def whole(connection: AsyncConnection, import_id: str) -> tuple[Document, 
     Raises:
         NotFound: there is no such import.
     """
-    document_id = (
-        await connection.execute(select(imports.c.document_id).where(imports.c.id == import_id))
-    ).scalar_one_or_none()
-    if document_id is None:
+    found = await load_around(connection, import_id)
+    if found is None:
         raise NotFound(f"There is no import {import_id} in the catalog.")
-    return (await load(connection, [document_id]))[document_id]
+    return found
 
 
 async def advance(

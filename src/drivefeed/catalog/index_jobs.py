@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert_once
@@ -16,10 +16,14 @@ from drivefeed.domain.identity import index_job_id
 from drivefeed.ports import IndexJob, IndexJobState, Submission
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy import RowMapping, Select
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.reasons import Reason
+
+
+_BY_ID = select(index_jobs).where(index_jobs.c.id == bindparam("named"))
+_BY_KEY = select(index_jobs).where(index_jobs.c.key == bindparam("named"))
 
 
 class CatalogIndexJobs:
@@ -67,15 +71,15 @@ class CatalogIndexJobs:
 
     async def get(self, job_id: str) -> IndexJob | None:
         """Return a job, or None."""
-        return await self._one(index_jobs.c.id == job_id)
+        return await self._one(_BY_ID, job_id)
 
     async def find(self, key: str) -> IndexJob | None:
         """Return the job of an idempotency key, or None."""
-        return await self._one(index_jobs.c.key == key)
+        return await self._one(_BY_KEY, key)
 
-    async def _one(self, where: ColumnElement[bool]) -> IndexJob | None:
+    async def _one(self, statement: Select[Any], name: str) -> IndexJob | None:
         async with self._catalog.read() as connection:
-            rows = await connection.execute(select(index_jobs).where(where))
+            rows = await connection.execute(statement, {"named": name})
             row = rows.mappings().one_or_none()
         return _job_of(row) if row is not None else None
 

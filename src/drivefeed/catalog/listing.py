@@ -103,7 +103,7 @@ async def list_files(
     async with catalog.read() as connection:
         rows = (await connection.execute(statement)).mappings().all()
         known = await _connections(connection)
-        paths = await paths_of(
+        paths = await paths_in(
             connection, known, [(row["connection_id"], row["item_id"]) for row in rows]
         )
     return sorted((listed_file(row, paths) for row in rows), key=lambda one: one.path)
@@ -135,6 +135,16 @@ async def _connections(connection: AsyncConnection) -> dict[str, Connection]:
 
 
 async def paths_of(
+    catalog: Catalog, connection_id: str, item_ids: Collection[str]
+) -> dict[str, str]:
+    """Return the paths of items below a connected folder, by item id."""
+    async with catalog.read() as connection:
+        known = await _connections(connection)
+        found = await paths_in(connection, known, [(connection_id, one) for one in item_ids])
+    return {item_id: path for (_, item_id), path in found.items()}
+
+
+async def paths_in(
     connection: AsyncConnection,
     known: dict[str, Connection],
     wanted: Iterable[tuple[str, str]],
@@ -188,7 +198,7 @@ async def places_of(
                 .where(coverage.c.document_id.in_(batch), documents.c.org_id == org_id)
             )
             pairs = {(row.connection_id, row.item_id): row.document_id for row in rows}
-            paths = await paths_of(connection, known, pairs)
+            paths = await paths_in(connection, known, pairs)
             for key, path in paths.items():
                 items = await known_items(connection, known[key[0]].drive_id, [key[1]])
                 url = items[key[1]].web_url if key[1] in items else None

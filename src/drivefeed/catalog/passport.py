@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from drivefeed.catalog.listing import relative_path
+from drivefeed.catalog.listing import paths_of, relative_path
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import (
     connections,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from drivefeed.domain.delta import TreeItem
 
 _MOST_MATCHES = 20
+_MOST_SUGGESTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,36 @@ async def passport_in(catalog: Catalog, org_id: str, connection_id: str, item_id
         if row is None:
             raise NotFound("There is no such file in this connection.")
         return await _passport(connection, row["drive_id"], item_of(row))
+
+
+async def near_misses(catalog: Catalog, path: str) -> list[str]:
+    """Return paths of a few files that ``path`` may have meant: in such a folder, or named alike.
+
+    For the person who named a folder or a part of a name.
+    """
+    name = path.rstrip("/").rpartition("/")[2]
+    like = func.lower(items.c.name).contains(name.lower(), autoescape=True)
+    around = items.alias()
+    in_folder = (
+        select(around.c.item_id)
+        .where(
+            around.c.drive_id == items.c.drive_id,
+            around.c.item_id == items.c.parent_id,
+            func.lower(around.c.name) == name.lower(),
+        )
+        .exists()
+    )
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(items, coverage.c.connection_id)
+            .join(coverage, coverage.c.item_id == items.c.item_id)
+            .where(items.c.deleted.is_(False), like | in_folder)
+            .order_by(items.c.name)
+            .limit(_MOST_SUGGESTIONS)
+        )
+        found = [(row["connection_id"], row["item_id"]) for row in rows.mappings()]
+    paths = [await paths_of(catalog, connection, [item]) for connection, item in found]
+    return sorted({path for each in paths for path in each.values()})
 
 
 async def _passport(connection: AsyncConnection, drive_id: str, item: TreeItem) -> Passport:

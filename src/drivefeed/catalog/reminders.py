@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, case, func, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select, update
 
-from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.dialect import insert_for
 from drivefeed.catalog.tables import heartbeats, reminders
 
 if TYPE_CHECKING:
@@ -29,6 +30,36 @@ LANES = (LANE_FRESH, LANE_BACKFILL)
 """All lanes, the most urgent first."""
 _SUSPECT_WAITS_MS = {2: 1_000, 3: 3_000, 4: 8_000}
 """By starts that came to nothing: how long a row waits when its owner died again."""
+
+
+# A statement takes longer to put together than to run; these run for every step of every file.
+_SUBJECT: BindParameter[str] = bindparam("of")
+_OWNER: BindParameter[str] = bindparam("held_by")
+_REST = (
+    update(reminders)
+    .where(reminders.c.subject_id == _SUBJECT)
+    .values(due_at=None, sent_at=None, remind_at=None, starts=0)
+)
+_POSTPONE = (
+    update(reminders)
+    .where(reminders.c.subject_id == _SUBJECT)
+    .values(
+        number=reminders.c.number + 1,
+        due_at=bindparam("later"),
+        sent_at=None,
+        remind_at=None,
+        starts=0,
+    )
+)
+_STAGE = select(reminders.c.stage).where(
+    reminders.c.subject_id == _SUBJECT, reminders.c.due_at.is_not(None)
+)
+_RELEASE = (
+    update(reminders)
+    .where(reminders.c.subject_id == _SUBJECT, reminders.c.owner == _OWNER)
+    .values(owner=None, busy_until=None)
+)
+_NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,64 +84,71 @@ async def put(
     lane: int = LANE_BACKFILL,
 ) -> None:
     """Write that ``stage`` is due; every earlier delivery of the subject becomes void."""
-    statement = insert(connection, reminders).values(
-        subject_id=subject_id,
-        org_id=org_id,
-        stage=stage,
-        due_at=due_at,
-        lane=lane,
-        payload=json.dumps(dict(payload)),
-    )
-    await connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["subject_id"],
-            set_={
-                "stage": stage,
-                "number": reminders.c.number + 1,
-                "due_at": due_at,
-                "sent_at": None,
-                "remind_at": None,
-                "starts": 0,
-                "lane": lane,
-                "payload": statement.excluded.payload,
-            },
-        )
+    row = {
+        "subject_id": subject_id,
+        "org_id": org_id,
+        "stage": stage,
+        "due_at": due_at,
+        "lane": lane,
+        "payload": json.dumps(dict(payload)),
+    }
+    await connection.execute(_put(connection.dialect.name), row)
+
+
+@cache
+def _put(dialect: str) -> Any:
+    statement = insert_for(dialect, reminders)
+    anew = statement.excluded
+    return statement.on_conflict_do_update(
+        index_elements=["subject_id"],
+        set_={
+            "stage": anew.stage,
+            "number": reminders.c.number + 1,
+            "due_at": anew.due_at,
+            "sent_at": None,
+            "remind_at": None,
+            "starts": 0,
+            "lane": anew.lane,
+            "payload": anew.payload,
+        },
     )
 
 
 async def postpone(connection: AsyncConnection, subject_id: str, *, due_at: int) -> None:
     """Make the same stage due at another time, under a new number."""
-    await connection.execute(
-        update(reminders)
-        .where(reminders.c.subject_id == subject_id)
-        .values(
-            number=reminders.c.number + 1, due_at=due_at, sent_at=None, remind_at=None, starts=0
-        )
-    )
+    await connection.execute(_POSTPONE, {"of": subject_id, "later": due_at})
 
 
 async def rest(connection: AsyncConnection, subject_id: str) -> None:
     """Nothing is due. The row stays for its number, which must never be used again."""
-    await connection.execute(
-        update(reminders)
-        .where(reminders.c.subject_id == subject_id)
-        .values(due_at=None, sent_at=None, remind_at=None, starts=0)
-    )
+    await connection.execute(_REST, {"of": subject_id})
 
 
 async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:
     """Return the stage that is due for a subject, or None where nothing is."""
-    row = await connection.execute(
-        select(reminders.c.stage).where(
-            reminders.c.subject_id == subject_id, reminders.c.due_at.is_not(None)
-        )
-    )
+    row = await connection.execute(_STAGE, {"of": subject_id})
     return row.scalar_one_or_none()
 
 
 def free(now: Instant) -> ColumnElement[bool]:
     """Return the condition that nobody works on a row."""
     return or_(reminders.c.owner.is_(None), reminders.c.busy_until < now)
+
+
+_CLAIM = (
+    update(reminders)
+    .where(
+        reminders.c.subject_id == _SUBJECT,
+        reminders.c.number == bindparam("named"),
+        free(bindparam("now", type_=BigInteger)),
+    )
+    .values(
+        owner=bindparam("taken_by"),
+        busy_until=bindparam("taken_until"),
+        starts=reminders.c.starts + 1,
+    )
+    .returning(reminders.c.stage, reminders.c.starts)
+)
 
 
 async def claim(
@@ -127,22 +165,9 @@ async def claim(
     A delivery that was retried on the board may claim a row that waits for a person, so a row
     with nothing due can be claimed as well.
     """
-    row = (
-        (
-            await connection.execute(
-                update(reminders)
-                .where(
-                    reminders.c.subject_id == subject_id,
-                    reminders.c.number == number,
-                    free(now),
-                )
-                .values(owner=owner, busy_until=now + busy_ms, starts=reminders.c.starts + 1)
-                .returning(reminders.c.stage, reminders.c.starts)
-            )
-        )
-        .mappings()
-        .one_or_none()
-    )
+    wanted = {"of": subject_id, "named": number, "now": now}
+    taken = {"taken_by": owner, "taken_until": now + busy_ms}
+    row = (await connection.execute(_CLAIM, wanted | taken)).mappings().one_or_none()
     if row is None:
         return None
     return Claim(subject_id, row["stage"], number, owner, row["starts"])
@@ -158,9 +183,7 @@ async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) 
 
 async def release(connection: AsyncConnection, claim_: Claim) -> None:
     """Let a subject go; whatever is due for it may be sent now."""
-    await connection.execute(
-        update(reminders).where(_held(claim_)).values(owner=None, busy_until=None)
-    )
+    await connection.execute(_RELEASE, {"of": claim_.subject_id, "held_by": claim_.owner})
 
 
 def _held(claim_: Claim) -> ColumnElement[bool]:
@@ -219,9 +242,7 @@ async def free_rows_of_dead_owners(
 
 async def number_of(connection: AsyncConnection, subject_id: str) -> int | None:
     """Return a subject's current number, or None if it never had a reminder."""
-    row = await connection.execute(
-        select(reminders.c.number).where(reminders.c.subject_id == subject_id)
-    )
+    row = await connection.execute(_NUMBER, {"of": subject_id})
     return row.scalar_one_or_none()
 
 

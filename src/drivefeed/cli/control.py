@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from drivefeed.catalog.control import matching_connections, retry_imports, set_paused
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
@@ -21,7 +20,7 @@ from drivefeed.cli.context import (
     existing_settings,
     run,
 )
-from drivefeed.cli.output import print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.reasons import Reason
 

@@ -79,7 +79,12 @@ def _served(folder: Path | None) -> Path:
         write_sample(served)
         return served.absolute()
     if not folder.is_dir():
-        raise NeedsAttention(f"There is no folder '{folder}'.", reason=Reason.MISCONFIGURED)
+        words = (
+            f"'{folder}' is no folder; name the folder it lies in."
+            if folder.exists()
+            else f"There is no folder '{folder}'."
+        )
+        raise NeedsAttention(words, reason=Reason.MISCONFIGURED)
     return folder.absolute()
 
 

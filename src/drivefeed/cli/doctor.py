@@ -6,14 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from drivefeed.bootstrap import open_parts
 from drivefeed.cli import checkups
 from drivefeed.cli.checkups import GREEN, RED, YELLOW, Finding
 from drivefeed.cli.context import EXIT_NOT_CLEAN, daemon_client, run, settings_for_commands
-from drivefeed.cli.output import on_terminal, print_json, say
+from drivefeed.cli.output import escape, on_terminal, print_json, say
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings

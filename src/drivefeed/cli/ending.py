@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
-from drivefeed.cli.output import say
+from drivefeed.cli.output import escape, say
 from drivefeed.cli.status import progress_dict, say_reasons, sum_of
 from drivefeed.cli.verify import say_certificate
 from drivefeed.cli.words import count_of, duration_of

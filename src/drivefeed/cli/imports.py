@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
 from drivefeed.cli.context import existing_catalog, run
-from drivefeed.cli.output import columns, new_table, on_terminal, print_json, say
+from drivefeed.cli.output import columns, escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.status import COLOURS, word_of
 from drivefeed.cli.words import count_of, folded, size_of
 from drivefeed.domain.lifecycle import State

@@ -55,9 +55,7 @@ def create(
 @app.command("list")
 def show(org: Org = None, *, as_json: Json = False) -> None:
     """List the API keys; none is shown whole."""
-    from rich.markup import escape
-
-    from drivefeed.cli.output import new_table, print_json, say
+    from drivefeed.cli.output import escape, new_table, print_json, say
     from drivefeed.cli.words import instant_of
 
     found, now = run(_list(org))
@@ -93,9 +91,7 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """End a key at once, with the browsers that it signed in."""
-    from rich.markup import escape
-
-    from drivefeed.cli.output import print_json, say
+    from drivefeed.cli.output import escape, print_json, say
 
     ended = run(_revoke(which.removesuffix("…").removesuffix("_"), org))
     if as_json:
@@ -134,8 +130,8 @@ async def new_link(catalog: Catalog, org: str | None, url: str) -> str:
     """
     import getpass
 
-    from drivefeed.catalog.api_keys import create_link
     from drivefeed.catalog.listing import org_named
+    from drivefeed.catalog.sessions import create_link
 
     org_id = await org_named(catalog, org)
     try:

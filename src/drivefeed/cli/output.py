@@ -11,10 +11,13 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rich import markup
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from drivefeed.cli.words import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,6 +63,11 @@ def say(words: RenderableType = "", *, indent: int = 0) -> None:
         console().print(Text(" " * indent) + words, soft_wrap=True)
     else:
         console().print(words)
+
+
+def escape(name: str) -> str:
+    """Return text of others for use in Rich markup: shown as it is, and on one line."""
+    return markup.escape(visible(name))
 
 
 def new_table(*names: str, right: frozenset[str] = frozenset()) -> Table:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
 from rich.live import Live
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from drivefeed.catalog.progress import Standing
+from drivefeed.cli.output import escape
 from drivefeed.cli.status import COLOURS, reasons_of, word_of
 from drivefeed.cli.words import count_of, duration_of, shortened
 

@@ -68,6 +68,7 @@ class Show:
         self._keys: deque[str] = deque()
         self._pausing: asyncio.Task[None] | None = None
         self._quits = False
+        self._waits_for_first = False
         self._refusals = 0
         self._refused: set[str] = set()
         self._files_due = 0.0
@@ -195,7 +196,9 @@ class Show:
         scene.files_a_second = self._pace.files_a_second
         stopped = self._daemon.workers_paused
         scene.seconds_left = None if stopped else self._pace.seconds_left(scene.moving)
-        if scene.count(Standing.SEARCHABLE) and self._ending.first_seconds is None:
+        if not scene.count(Standing.SEARCHABLE):
+            self._waits_for_first = True
+        elif self._waits_for_first and self._ending.first_seconds is None:
             self._ending.first_seconds = scene.seconds
         if now >= self._files_due:
             await self._look_at_files(now)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
-from drivefeed.cli.output import new_table, on_terminal, print_json, say
+from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.standings import progress_dict, troubles_of, word_of

@@ -6,10 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from drivefeed.cli.context import EXIT_NOT_CLEAN, daemon_client, existing_parts, run
-from drivefeed.cli.output import print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.status import progress_dict, say_reasons, sum_of
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import Part, PartDown
@@ -68,6 +67,8 @@ def say_certificate(certificate: Certificate) -> None:
         f"{count_of(certificate.points, 'point')} in the index, "
         f"{count_of(certificate.objects, 'object')} in the store."
     )
+    for words in certificate.remarks:
+        say(f"[yellow]{escape(words)}[/]")
     for kind, drift in certificate.drift.items():
         say(f"[red]✗ {drift.count} {kind.replace('_', ' ')}[/]")
         for example in drift.examples:

@@ -6,11 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
-from drivefeed.catalog.passport import Passport, passports
+from drivefeed.catalog.passport import Passport, near_misses, passports
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_catalog, run
-from drivefeed.cli.output import on_terminal, print_json, say
+from drivefeed.cli.output import escape, on_terminal, print_json, say
 from drivefeed.cli.words import (
     count_of,
     duration_of,
@@ -30,11 +29,15 @@ _TONES = {"bad": "red", "doubtful": "dark_orange3"}
 
 def tell_why(path: str, *, as_json: bool) -> None:
     """Tell the story of every file that the path names; exit code 1 if there is none."""
-    found = run(_passports(path))
+    found, near = run(_passports(path))
     if as_json:
         print_json([asdict(one) for one in found])
     elif not found:
         say(f"No file called '{escape(path)}' was ever listed.")
+        if near:
+            say("Did you mean one of these?")
+        for each in near:
+            say(escape(each), indent=2)
     for number, one in enumerate([] if as_json else found):
         if number:
             say()
@@ -43,9 +46,10 @@ def tell_why(path: str, *, as_json: bool) -> None:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
 
-async def _passports(path: str) -> list[Passport]:
+async def _passports(path: str) -> tuple[list[Passport], list[str]]:
     async with existing_catalog() as catalog:
-        return await passports(catalog, path)
+        found = await passports(catalog, path)
+        return found, [] if found else await near_misses(catalog, path)
 
 
 def _tell(one: Passport) -> None:

@@ -13,6 +13,7 @@ from drivefeed.domain.words import (
     meaning_of,
     remedy_of,
     size_of,
+    visible,
 )
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "remedy_of",
     "shortened",
     "size_of",
+    "visible",
 ]
 
 _PIECE: Final = re.compile(r"[^/ _-]*[/ _-]?")

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog.audit import covered_items, effects
+from drivefeed.catalog.listing import paths_of
 from drivefeed.catalog.progress import Progress, progress_of
 from drivefeed.catalog.sources import fetch_drive
+from drivefeed.domain.explanations import explain
 from drivefeed.domain.identity import Fingerprint, changed
 from drivefeed.domain.lifecycle import State
 from drivefeed.domain.remote import ItemKind, RemoteItem
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
@@ -49,10 +51,12 @@ class Certificate:
     Attributes:
         drift: by kind: ``missing_in_catalog``, ``extra_in_catalog``, ``changed_at_source``,
             ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``.
+        remarks: sentences that explain differences which are meant to be there.
     """
 
     connections: list[Progress]
     drift: dict[str, Drift] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
     objects: int = 0
     points: int = 0
     live_documents: int = 0
@@ -73,6 +77,7 @@ class Certificate:
             "objects": self.objects,
             "points": self.points,
             "live_documents": self.live_documents,
+            "remarks": self.remarks,
             "extra": sum(one.count for kind, one in self.drift.items() if kind.startswith("extra")),
             "drift": {
                 kind: {"count": one.count, "examples": one.examples}
@@ -97,9 +102,22 @@ async def certify(
     """
     progress = await progress_of(catalog)
     certificate = Certificate(connections=progress)
+    certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
     await _compare_source(catalog, source, [one.connection for one in progress], certificate)
     await _compare_store_and_index(catalog, store, rounds, certificate)
     return certificate
+
+
+def _remark(connection: Connection) -> str:
+    if connection.attention is not None:
+        told = explain(connection.attention)
+        return f"'{connection.name}' waits for a person: {told.meaning} {told.remedy}"
+    if connection.paused:
+        return (
+            f"'{connection.name}' is paused: what changed at the source since then differs until "
+            "it is resumed."
+        )
+    return ""
 
 
 async def _compare_source(
@@ -137,25 +155,45 @@ async def _compare_connection(
         if item.kind not in _FOLDERS and _is_below(item, each.root_item_id, listed)
     }
     for item_id in there.keys() - covered.keys():
-        certificate.note("missing_in_catalog", there[item_id].name or item_id)
-    for item_id, known in covered.items():
-        item = there.get(item_id)
-        if item is None:
-            certificate.note("extra_in_catalog", known.name)
-        elif changed(Fingerprint(known.quick_xor, known.etag), Fingerprint.of(item)):
-            certificate.note("changed_at_source", known.name)
+        path = _path_of(there[item_id], each.root_item_id, listed)
+        certificate.note("missing_in_catalog", path)
+    extra = [item_id for item_id in covered if item_id not in there]
+    paths = await paths_of(catalog, each.connection_id, extra[:_MOST_EXAMPLES])
+    for item_id in extra:
+        certificate.note("extra_in_catalog", paths.get(item_id, item_id))
+    for item_id, item in there.items():
+        known = covered.get(item_id)
+        if known is not None and changed(
+            Fingerprint(known.quick_xor, known.etag), Fingerprint.of(item)
+        ):
+            path = _path_of(item, each.root_item_id, listed)
+            certificate.note("changed_at_source", path)
 
 
 def _is_below(item: RemoteItem, root_id: str, listed: dict[str, RemoteItem]) -> bool:
+    return any(parent == root_id for parent, _ in _folders_of(item, listed))
+
+
+def _path_of(item: RemoteItem, root_id: str, listed: dict[str, RemoteItem]) -> str:
+    names = [item.name or item.item_id]
+    for parent, folder in _folders_of(item, listed):
+        if parent == root_id:
+            break
+        names.append((folder.name if folder is not None else None) or parent)
+    return "/".join(reversed(names))
+
+
+def _folders_of(
+    item: RemoteItem, listed: dict[str, RemoteItem]
+) -> Iterator[tuple[str, RemoteItem | None]]:
+    """Yield the ids of the folders around an item, and what was listed of each, nearest first."""
     passed: set[str] = set()
     parent = item.parent_id
     while parent is not None and parent not in passed:
-        if parent == root_id:
-            return True
         passed.add(parent)
         folder = listed.get(parent)
+        yield parent, folder
         parent = folder.parent_id if folder is not None else None
-    return False
 
 
 async def _compare_store_and_index(
@@ -186,7 +224,14 @@ async def _compare_store_and_index(
                     f"{name}: {count} points{'' if live else ', not live'}, "
                     f"{effect.chunks} are expected",
                 )
-        elif count and effect.state not in _IN_MOTION and effect.state is not State.SETTLED:
+        elif effect.state is State.SETTLED:
+            # Hidden, and kept whole for as long as its removal can be undone.
+            if count != effect.chunks:
+                certificate.note(
+                    "missing_in_index" if count < (effect.chunks or 0) else "extra_in_index",
+                    f"{name}: {count} points, hidden, {effect.chunks} are expected",
+                )
+        elif count and effect.state not in _IN_MOTION:
             certificate.note("extra_in_index", f"{name}: {count} points")
     for key in objects:
         certificate.note("extra_in_store", key)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog import waiting
-from drivefeed.catalog.files import File, fetch_file
+from drivefeed.catalog.files import File, fetch
 from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
 from drivefeed.domain.identity import idempotency_key, object_key
 from drivefeed.domain.lifecycle import Event
@@ -74,13 +74,12 @@ class ImportStage(ABC):
     async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
         """Load the import and do the stage's work on it."""
         try:
-            document, one = await catalog_imports.fetch(self.catalog, claim.subject_id)
+            document, one, file = await fetch(self.catalog, claim.subject_id)
         except NotFound:
             return None
         if one.attention is not None and one.attention is not Reason.BACKEND_LATE:
             # Somebody retried the delivery on the board.
             one = await waiting.unattended(self.catalog, claim.subject_id)
-        file = await fetch_file(self.catalog, document.document_id)
         if self.waits_while_paused and file.paused:
             return Again(0, hold=Reason.PAUSED)
         try:

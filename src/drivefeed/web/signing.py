@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from drivefeed.catalog.api_keys import end_session, open_session, redeem_link
+from drivefeed.catalog.sessions import end_session, open_session, redeem_link
 from drivefeed.web.problems import Problem, bad_request, sign_in_needed, too_many_wrong_keys
 from drivefeed.web.site import site_of
 from drivefeed.web.visitors import address_of, checked_key, forget, remember, session_of

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from drivefeed.domain.words import count_of, duration_of, instant_of, size_of
+from drivefeed.domain.words import count_of, duration_of, instant_of, size_of, visible
 from drivefeed.web.limits import WrongKeys
 from drivefeed.web.watch import Watch
 
@@ -87,6 +87,7 @@ def _environment() -> Environment:
         "number": _number,
         "segment": _segment,
         "size": size_of,
+        "visible": visible,
         "word": _word,
     }
     return environment

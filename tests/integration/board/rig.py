@@ -212,9 +212,11 @@ class Bench:
 
     async def close(self) -> None:
         for worker, running in self._workers:
+            # BullMQ's loop may swallow a cancellation, and then waits for ever for the next job.
+            with suppress(RedisError, TimeoutError):
+                async with asyncio.timeout(5):
+                    await worker.close(force=True)
             running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            with suppress(RedisError):
-                await worker.close(force=True)
+            await asyncio.wait([running], timeout=5)
         for queue in self._queues.values():
             await queue.close()

@@ -110,6 +110,17 @@ def test_why_of_a_file_that_failed_names_reason_and_remedy(finished: CommandLine
     assert "→ Open it in its own application" in told
 
 
+@pytest.mark.parametrize("words", ["Harbour", "harbour/", "crane"])
+def test_why_of_a_folder_or_a_part_of_a_name_offers_files(
+    finished: CommandLine, words: str
+) -> None:
+    answer = finished("why", words)
+
+    assert answer.returncode == 1
+    assert "Did you mean" in answer.stdout
+    assert "Harbour/Cranes.md" in answer.stdout
+
+
 def test_search_finds_and_shows_which_words_match(finished: CommandLine) -> None:
     first = finished.json("search", "harness for the crane")[0]
 

@@ -9,7 +9,8 @@ from sqlalchemy import select
 
 from drivefeed.catalog import pages
 from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
-from drivefeed.catalog.imports import advance, fetch
+from drivefeed.catalog.files import fetch
+from drivefeed.catalog.imports import advance
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports, orgs, reminders
 from drivefeed.domain.lifecycle import Event, State
@@ -200,7 +201,7 @@ class Rig:
         return await self.advance(one, Event.REMOVED, reason=one.reason)
 
     async def publish(self, item_id: str) -> Import:
-        document, one = await fetch(self.catalog, (await self.import_of(item_id)).import_id)
+        document, one, _ = await fetch(self.catalog, (await self.import_of(item_id)).import_id)
         return await self.advance(
             one, Event.PUBLISHED, facts={"shown": one.as_live == document.live}
         )

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog import imports as catalog_imports
-from drivefeed.catalog import reminders, waiting
+from drivefeed.catalog import files, reminders, waiting
 from drivefeed.catalog.control import set_paused
 from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.tables import import_events, imports, ledger
@@ -104,7 +103,7 @@ async def test_unknown_facts_are_a_defect(listed: Rig) -> None:
 
 async def test_an_unknown_import_says_so(rig: Rig) -> None:
     with pytest.raises(NotFound, match="nobody"):
-        await catalog_imports.fetch(rig.catalog, "nobody")
+        await files.fetch(rig.catalog, "nobody")
 
 
 async def test_the_same_bytes_under_another_key_are_wanted_once(listed: Rig) -> None:

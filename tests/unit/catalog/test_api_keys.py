@@ -9,21 +9,16 @@ import pytest
 from sqlalchemy import select
 
 from drivefeed.catalog.access_tables import api_keys
-from drivefeed.catalog.api_keys import (
+from drivefeed.catalog.api_keys import Kind, Scope, create_key, key_behind, list_keys, revoke_key
+from drivefeed.catalog.connecting import ensure_org
+from drivefeed.catalog.sessions import (
     LINK_LIVES_MS,
     SESSION_LIVES_MS,
-    Kind,
-    Scope,
-    create_key,
     create_link,
     end_session,
-    key_behind,
-    list_keys,
     open_session,
     redeem_link,
-    revoke_key,
 )
-from drivefeed.catalog.connecting import ensure_org
 from drivefeed.domain.errors import NotFound
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivefeed.cli.words import count_of, duration_of, folded, shortened, size_of
+from drivefeed.cli.words import count_of, duration_of, folded, shortened, size_of, visible
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,16 @@ def test_shortening_keeps_to_the_width_and_keeps_the_end(path: str, width: int) 
 
     assert len(short) <= max(width, 3)
     assert short == path or path.endswith(short.partition("…")[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("two\nlines\t.txt", "two␊lines␉.txt"),
+        ("exe.\u202etxt", "exe.\\u202etxt"),
+        ("\x9b31m", "\\u009b31m"),
+        ("שלום Ünï 🦊.md", "שלום Ünï 🦊.md"),
+    ],
+)
+def test_a_name_stays_on_its_line(name: str, shown: str) -> None:
+    assert visible(name) == shown
