@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi.routing import APIRoute
 
 from drivefeed.web.application import ROUTERS, routes_of
-from unit.web.conftest import CANARY
+from unit.web.conftest import CANARY, ticking
 
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import FreshKey
@@ -35,6 +35,17 @@ def addresses(house: House) -> list[str]:
     return found
 
 
+async def test_a_strangers_stream_tells_nothing_of_the_owner(house: House) -> None:
+    async with ticking(house.clock), house.client(house.strange_key) as client:
+        for address in FOLLOWED:
+            async with client.stream("GET", address) as response:
+                pieces = response.aiter_text()
+                said = await anext(pieces)
+                while "summary" not in said and address == "/events":
+                    said += await anext(pieces)
+                assert house.connection_id not in said
+
+
 async def answer(house: House, address: str, key: FreshKey | None) -> tuple[int, str]:
     async with house.client(key) as client, client.stream("GET", address) as response:
         if address.split("?", maxsplit=1)[0] in FOLLOWED and response.status_code == 200:
@@ -58,6 +69,7 @@ async def test_another_orgs_key_finds_nothing_where_the_owner_finds_something(
             # Addresses that name nothing show everybody what is theirs.
             own += 1
             assert status == 200, (address, said)
+            assert house.connection_id not in said, address
         for canary in (CANARY, "owner", "Good.txt"):
             assert canary not in said, address
     assert named >= 8
