@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import NeedsAttention, NotFound
-from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
@@ -212,7 +211,14 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
-    from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
+    from drivefeed.catalog.connecting import (
+        connect,
+        ensure_account,
+        ensure_drive,
+        ensure_org,
+        policy_at,
+    )
+    from drivefeed.domain.policies import declared_policy
 
     account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
     if account is None:
@@ -239,27 +245,13 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),
     )
+    known = await policy_at(parts.catalog, drive_id, root.item_id)
     return await connect(
         parts.catalog,
         drive_id=drive_id,
         root_item_id=root.item_id,
         name=wanted.name or wanted.folder or remote.name,
-        policy=_policy(wanted),
-    )
-
-
-def _policy(wanted: ConnectionSettings) -> Policy:
-    return Policy(
-        subfolders=wanted.subfolders,
-        include=tuple(wanted.include),
-        exclude=tuple(wanted.exclude),
-        types=tuple(one.lower().lstrip(".") for one in wanted.types),
-        max_bytes=wanted.max_bytes,
-        on_delete=wanted.on_delete,
-        grace_ms=int(wanted.grace_seconds * 1000),
-        brake_count=wanted.brake_count,
-        brake_percent=wanted.brake_percent,
-        brake_floor=wanted.brake_floor,
+        policy=declared_policy(wanted.policy, now=parts.catalog.clock.now(), known=known),
     )
 
 

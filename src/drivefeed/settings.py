@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import os
+from datetime import date  # noqa: TC003 - pydantic reads the annotations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -15,6 +24,8 @@ from pydantic_settings import (
 )
 
 from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.policies import read_policy
+from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 
@@ -81,6 +92,28 @@ class ConnectionSettings(_Section):
     brake_floor: Annotated[int, Field(ge=1)] = Field(
         default=10, description="The fewest removals that a share can stop."
     )
+    modified_since: str | date = Field(
+        default="none", description=BY_NAME["modified_since"].meaning
+    )
+    priority: str = Field(default="normal", description=BY_NAME["priority"].meaning)
+    interval: str = Field(default="none", description=BY_NAME["interval"].meaning)
+    quiet_hours: str = Field(default="none", description=BY_NAME["quiet_hours"].meaning)
+    time_zone: str = Field(default="UTC", description=BY_NAME["time_zone"].meaning)
+    backend: str = Field(default="embedded", description=BY_NAME["backend"].meaning)
+    deadline: str = Field(default="none", description=BY_NAME["deadline"].meaning)
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The options of its policy, by the names of the table of options."""
+        renamed = {"max_size": self.max_bytes, "grace": self.grace_seconds}
+        return {name: renamed.get(name, getattr(self, name, None)) for name in BY_NAME}
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        _, wrong = read_policy(self.policy, now=0)
+        if wrong:
+            raise ValueError(" ".join(wrong.values()))
+        return self
 
 
 class S3Settings(_Section):

@@ -42,11 +42,6 @@ class Lately:
             return None
         return self.ended * 1000 / self.span_ms
 
-    def seconds_left(self, files: int) -> float | None:
-        """Return how long ``files`` will take at this pace, or None where it tells nothing."""
-        pace = self.files_a_second
-        return files / pace if pace and files else None
-
 
 async def youngest_event(catalog: Catalog) -> int:
     """Return the number of the youngest event of any import; 0 before the first."""

@@ -109,6 +109,8 @@ items = Table(
     instant("modified_at"),
     Column("web_url", Text),
     flag("malware"),
+    # Whether it has permissions of its own; null where it was listed before we asked for that.
+    Column("shared", Boolean),
     flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),
@@ -129,6 +131,8 @@ connections = Table(
     Column("root_item_id", String(200), nullable=False),
     Column("name", Text, nullable=False),
     Column("policy", Text, nullable=False),
+    # How often its drive is asked for changes; null for the pace of the settings.
+    Column("interval_ms", BigInteger),
     flag("paused"),
     code("attention"),
     Column("detail", Text),
@@ -215,6 +219,7 @@ imports = Table(
     instant("settled_at"),
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
+    Index("ix_imports_attention", "attention", **where("attention IS NOT NULL")),
 )
 
 import_events = Table(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands, key
+from drivefeed.cli import commands, connection, connections, key
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 
 EXIT_CODES = (
@@ -58,7 +58,11 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
-app.add_typer(key.app, name="key", rich_help_panel="Access", epilog=EXIT_CODES)
+
+
+for family in (connection.app, connections.app):
+    app.add_typer(family, rich_help_panel="Choose")
+app.add_typer(key.app, name="key", rich_help_panel="Access")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 import os
 from contextlib import asynccontextmanager
@@ -116,6 +117,25 @@ async def existing_parts() -> AsyncIterator[Parts]:
 
     async with open_parts(existing_settings()) as parts:
         yield parts
+
+
+@asynccontextmanager
+async def account_parts() -> AsyncIterator[Parts]:
+    """Open all parts of an installation that has data, or whose settings have an account."""
+    from drivefeed.bootstrap import open_parts
+
+    settings = settings_for_commands()
+    async with open_parts(settings if settings.accounts else existing_settings()) as parts:
+        yield parts
+
+
+def os_user() -> str:
+    """Return the user of the machine who runs the command, for the audit log."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # In a container the process may run as a number without a name.
+        return f"uid {os.getuid()}"
 
 
 def door_of(settings: Settings) -> Path | None:

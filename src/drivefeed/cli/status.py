@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
-from drivefeed.cli.words import count_of
+from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.standings import progress_dict, troubles_of, word_of
 
@@ -94,7 +94,7 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
         Pairs of markup: what is so, and its remedy (or nothing).
     """
     name = escape(one.connection.name)
-    said = []
+    said = _towards_the_plan(one)
     for trouble in troubles_of(one):
         if trouble.standing is None:
             colour = "yellow" if trouble.code == Reason.PAUSED else "red"
@@ -106,6 +106,18 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
             words += trouble.meaning
         said.append((words.rstrip(), trouble.remedy))
     return said
+
+
+def _towards_the_plan(one: Progress) -> list[tuple[str, str]]:
+    """Say how far a connection is on its plan, while it is on its way."""
+    if one.planned is None or not one.waiting:
+        return []
+    words = f"[bold]{escape(one.connection.name)}[/]: {one.percent} % of {one.planned} planned"
+    if one.since:
+        words += f", {one.since} more since"
+    if one.seconds_left and not one.connection.paused:
+        words += f"; about {duration_of(one.seconds_left)} left at the present pace"
+    return [(f"{words}.", "")]
 
 
 def say_reasons(found: list[Progress]) -> None:

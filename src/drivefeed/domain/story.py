@@ -24,6 +24,7 @@ _WORDS: Final = {
     "attempt_failed": "an attempt failed",
     "retry": "somebody asked to try it again",
     "resumed": "its connection was resumed",
+    "cured": "the sign-in or the right that it waited for is there again",
     "moved": "moved",
 }
 _BAD: Final = frozenset({"refused", "attention"})

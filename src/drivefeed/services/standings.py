@@ -74,6 +74,9 @@ def progress_dict(one: Progress) -> dict[str, Any]:
         "at_rest": one.at_rest,
         "found": one.found,
         "percent": one.percent,
+        "planned": one.planned,
+        "since": one.since,
+        "seconds_left": None if one.seconds_left is None else round(one.seconds_left),
         "pages": one.pages,
         **{standing.value: count for standing, count in one.counts.items()},
         "reasons": [

@@ -54,7 +54,9 @@ class ConnectionShape(BaseModel):
     listed: bool = Field(description="Whether the folder was listed whole, so that found is final.")
     at_rest: bool
     found: int
-    percent: int
+    percent: int = Field(description="Files at an end, of those planned or found.")
+    planned: int | None = Field(description="Files that its plan counted, if it had one.")
+    since: int = Field(description="Files that came on top of the planned ones.")
     pages: int
     searchable: int
     in_progress: int
@@ -63,7 +65,7 @@ class ConnectionShape(BaseModel):
     failed: int
     skipped: int
     files_a_second: float | None
-    seconds_left: float | None
+    seconds_left: int | None
     latest_event: int = Field(description="Rises when something happens to a file; 0 when quiet.")
     reasons: list[ReasonShape]
 
@@ -139,10 +141,12 @@ class ProblemShape(BaseModel):
 def connection_shape(one: Progress, view: View) -> ConnectionShape:
     """Return how a connection stands in a view."""
     recent = view.lately.get(one.connection.connection_id)
+    members = progress_dict(one)
+    if one.connection.paused or not one.waiting:
+        members["seconds_left"] = None
     return ConnectionShape(
-        **progress_dict(one),
+        **members,
         files_a_second=recent.files_a_second if recent else None,
-        seconds_left=view.seconds_left(one),
         latest_event=recent.latest if recent else 0,
     )
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.catalog.progress import Progress, Standing, progress_of
+from drivefeed.catalog.progress import Progress, progress_of
 from drivefeed.catalog.recent import Lately, lately, pages_used, youngest_event
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.telemetry import log
@@ -59,14 +59,6 @@ class View:
             return view.progress, view.pages_used, recent
 
         return words(self) == words(other)
-
-    def seconds_left(self, one: Progress) -> float | None:
-        """Return how long the files under way of a connection will take, as far as one can tell."""
-        if one.connection.paused:
-            return None
-        recent = self.lately.get(one.connection.connection_id)
-        moving = one.counts[Standing.IN_PROGRESS] + one.counts[Standing.STALE]
-        return recent.seconds_left(moving) if recent else None
 
 
 class Listener:
