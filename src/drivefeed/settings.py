@@ -31,7 +31,6 @@ from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the cla
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
-_WEB_PORT = 8765
 
 
 class _Section(BaseModel):
@@ -225,12 +224,9 @@ class Settings(BaseSettings):
         default=ExtractionSettings(), description="Limits for reading the text of one file."
     )
     web_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
-        default=None,
-        description="Where 'drivefeed up' serves the status page too; empty for not at all.",
+        default=None, description="Where 'drivefeed up' serves the status page; empty for not."
     )
-    web_host: str = Field(
-        default="127.0.0.1", description="The address that the status page is bound to."
-    )
+    web_host: str = Field(default="127.0.0.1", description="Where the status page is bound.")
     web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
         default="",
         description="Where people reach the status page, if that is another address: a proxy's.",
@@ -263,11 +259,6 @@ class Settings(BaseSettings):
         bucket = os.environ.get("S3_BUCKET")
         if self.s3 is None and bucket:
             self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
-
-    @property
-    def web_port_or_default(self) -> int:
-        """The port of 'drivefeed web' where none is given."""
-        return _WEB_PORT if self.web_port is None else self.web_port
 
     @property
     def catalog_url(self) -> str:

@@ -14,10 +14,12 @@ from drivefeed.cli.context import existing_catalog, existing_settings, run
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey, FreshKey, Scope
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.settings import Settings
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"([1-9]\d{0,5})([mhd])")
 _NEVER: Final = "never"
+_PORT: Final = 8765
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Org = Annotated[str | None, typer.Option(help="Whose key; needed where there are several.")]
@@ -176,10 +178,13 @@ async def _link(org: str | None, url: str | None) -> str:
 
     settings = existing_settings()
     async with existing_catalog() as catalog:
-        where = url or settings.web_url
-        return await new_link(
-            catalog, org, where or address_of(settings.web_host, settings.web_port_or_default)
-        )
+        bound = address_of(settings.web_host, port_of(settings))
+        return await new_link(catalog, org, url or settings.web_url or bound)
+
+
+def port_of(settings: Settings) -> int:
+    """Return the port of the status page where none is named."""
+    return _PORT if settings.web_port is None else settings.web_port
 
 
 def _words(one: ApiKey) -> list[str]:

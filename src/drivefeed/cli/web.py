@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.bootstrap import open_memory
 from drivefeed.cli.context import answer_of, daemon_client, existing_settings, run
-from drivefeed.cli.key import new_link
+from drivefeed.cli.key import new_link, port_of
 from drivefeed.cli.output import print_json, say
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.telemetry import configure_logs
@@ -50,7 +50,7 @@ async def _serve(
         page = StatusPage(
             catalog,
             host=bind,
-            port=settings.web_port_or_default if port is None else port,
+            port=port_of(settings) if port is None else port,
             url=settings.web_url,
             seek=_seek(settings),
         )
