@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.backends.embedded import EmbeddedBackend
-from drivefeed.bootstrap import tokenizer_once
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.work_folder import work_folder
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.find import find
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -20,6 +20,7 @@ from drivefeed.stages.publish import Publish
 from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
+from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
     from drivefeed.bootstrap import Parts
     from drivefeed.ports import Stage
-    from drivefeed.settings import ExtractionSettings, Settings
+    from drivefeed.setting_sections import ExtractionSettings
+    from drivefeed.settings import Settings
     from drivefeed.stages.runner import StageRun
+    from drivefeed.web.server import StatusPage
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
@@ -91,6 +94,33 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
     ]
 
 
+async def open_page(parts: Parts) -> StatusPage | None:
+    """Bind the status page's port, if the settings name one.
+
+    Raises:
+        NeedsAttention: something else listens there.
+    """
+    settings = parts.settings
+    if settings.web_port is None:
+        return None
+    # Its libraries take tenths of a second to load.
+    server = await asyncio.to_thread(import_module, "drivefeed.web.server")
+
+    async def seek(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
+        found = await find(parts.catalog, parts.searcher, query, org_name=org_name, limit=limit)
+        return [hit.as_dict() for hit in found]
+
+    page: StatusPage = server.StatusPage(
+        parts.catalog,
+        host=settings.web_host,
+        port=settings.web_port,
+        url=settings.web_url,
+        seek=seek,
+    )
+    log("web").info("status_page", url=page.url)
+    return page
+
+
 def concurrency_of(settings: Settings) -> dict[Stage, int]:
     """Return how many jobs of each stage run at a time in this process."""
     return {
@@ -125,3 +155,17 @@ def _extraction_limits(wanted: ExtractionSettings) -> Limits:
         ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
         ocr_page_seconds=wanted.ocr_page_seconds,
     )
+
+
+def tokenizer_once() -> Callable[[], Tokenizer]:
+    """Return a function that loads the model's tokenizer at its first call."""
+    loaded: list[Tokenizer] = []
+
+    def load() -> Tokenizer:
+        from drivefeed.indexer.embed import load_tokenizer
+
+        if not loaded:
+            loaded.append(load_tokenizer())
+        return loaded[0]
+
+    return load

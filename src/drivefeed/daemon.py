@@ -6,14 +6,14 @@ import asyncio
 import os
 import socket
 import time
-from contextlib import AsyncExitStack
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
     open_indexing,
+    open_page,
     stages_of,
     windows_of,
 )
@@ -24,7 +24,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
-from drivefeed.services.find import find
+from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -38,10 +38,11 @@ from drivefeed.web.local import LocalApi
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.queue.events import QueueEvent
-    from drivefeed.web.server import StatusPage
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _SAY_AGAIN_SECONDS = 10.0
+_ACCOUNTS_SECONDS = 3.0
+"""Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -69,6 +70,7 @@ class Daemon:
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self._stop = asyncio.Event()
+        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -141,13 +143,15 @@ class Daemon:
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
-            page = await self._open_page()
+            page = await open_page(self.parts)
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
+                    group.create_task(self._follow_accounts(), name="accounts"),
+                    group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
                 if page is not None:
                     background.append(group.create_task(page.run(), name="status page"))
@@ -168,27 +172,6 @@ class Daemon:
                     task.cancel()
             await heartbeats.leave(self.parts.catalog, self.owner)
         _log.info("stopped")
-
-    async def _open_page(self) -> StatusPage | None:
-        """Bind the status page's port, if the settings name one; its room takes a while to load."""
-        settings, parts = self.parts.settings, self.parts
-        if settings.web_port is None:
-            return None
-        module = await asyncio.to_thread(import_module, "drivefeed.web.server")
-
-        async def seek(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
-            found = await find(parts.catalog, parts.searcher, query, org_name=org_name, limit=limit)
-            return [hit.as_dict() for hit in found]
-
-        page: StatusPage = module.StatusPage(
-            parts.catalog,
-            host=settings.web_host,
-            port=settings.web_port,
-            url=settings.web_url,
-            seek=seek,
-        )
-        _log.info("status_page", url=page.url)
-        return page
 
     async def _open_queue(self, stack: AsyncExitStack) -> BullmqQueue:
         settings = self.parts.settings
@@ -251,6 +234,32 @@ class Daemon:
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule
 
+    async def _follow_accounts(self) -> None:
+        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        book = self.parts.signing.book
+        said: frozenset[str] = frozenset()
+        while True:
+            for words in book.left_out - said:
+                _log.warning("account_left_out", error=words)
+            said = book.left_out
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
+            try:
+                for name in await book.refresh():
+                    _log.info("account_opened", account=name)
+                    self._accounts_changed.set()
+            except DrivefeedError as error:
+                _log.warning("accounts_wait", error=str(error))
+
+    async def _use_idle_sign_ins(self) -> None:
+        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
+        signing = self.parts.signing
+        while True:
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            for name in await refresh_idle_sign_ins(
+                signing.catalog, signing.accounts, signing.credential
+            ):
+                _log.info("idle_sign_in_refreshed", account=name)
+
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""
         while True:
@@ -258,7 +267,10 @@ class Daemon:
                 await connect_all(self.parts)
             except DrivefeedError as error:
                 _log.warning("connections_wait", error=str(error))
-                await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
+                self._accounts_changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
+                        await self._accounts_changed.wait()
             else:
                 return
 

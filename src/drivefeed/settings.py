@@ -9,8 +9,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -28,16 +26,13 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.setting_sections import ExtractionSettings, S3Settings, Section
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class AccountSettings(_Section):
+class AccountSettings(Section):
     """An app registration that may read drives (app-only)."""
 
     name: str = Field(description="What connections call this account.")
@@ -55,7 +50,7 @@ class AccountSettings(_Section):
     )
 
 
-class ConnectionSettings(_Section):
+class ConnectionSettings(Section):
     """A folder that should flow in."""
 
     account: str = Field(description="Name of the account through which it is read.")
@@ -115,51 +110,6 @@ class ConnectionSettings(_Section):
         return self
 
 
-class S3Settings(_Section):
-    """Where documents are kept, if not in the data folder."""
-
-    bucket: str = Field(description="The bucket; it must exist.")
-    endpoint_url: str | None = Field(
-        default=None, description="The service, if it is not Amazon's own."
-    )
-    region: str | None = Field(default=None, description="The region, if the environment has none.")
-    access_key: SecretStr | None = Field(
-        default=None, description="Empty to use the machine's own credentials."
-    )
-    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
-    prefix: str = Field(default="", description="Comes before all keys of ours.")
-
-
-class ExtractionSettings(_Section):
-    """What reading the text of one file may use."""
-
-    processes: Annotated[int, Field(ge=1, le=16)] = Field(
-        default=2, description="How many files are read at a time."
-    )
-    memory_mb: Annotated[int, Field(ge=128)] = Field(
-        default=1024, description="Memory of one reading process."
-    )
-    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
-        default=60, description="Computing time for one file."
-    )
-    wall_seconds: Annotated[float, Field(gt=0)] = Field(
-        default=120.0, description="Time on the clock for one file."
-    )
-    max_chunks: Annotated[int, Field(ge=1)] = Field(
-        default=5_000, description="Files with more chunks are refused."
-    )
-    ocr: bool = Field(
-        default=False,
-        description="Read scanned pages and pictures by OCR; needs the extra ocr and 1 GB more.",
-    )
-    ocr_pages: Annotated[int, Field(ge=1)] = Field(
-        default=50, description="Pages of one file that are read by OCR; further ones are left out."
-    )
-    ocr_page_seconds: Annotated[float, Field(ge=1)] = Field(
-        default=60.0, description="Time that a page for OCR adds to the two limits of time."
-    )
-
-
 class Settings(BaseSettings):
     """The whole configuration. Environment variables win over the file."""
 
@@ -197,6 +147,14 @@ class Settings(BaseSettings):
     s3: S3Settings | None = Field(
         default=None, description="An S3 bucket; empty for a folder in the data folder."
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None, description="A file with such keys; else secret.key in the data folder."
+    )
+    secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import insert, select, update
 
 from drivefeed.catalog.access_tables import api_keys
+from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.tables import orgs
 from drivefeed.domain.errors import NotFound, PartDown
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _USED_EVERY_MS: Final = 60_000
 _LONGEST_TEXT: Final = 200
+_OURSELVES: Final = "drivefeed"
+"""Who acts where no person is named."""
 _SECRET_BYTES: Final = 32
 _PREFIX_BYTES: Final = 4
 
@@ -95,14 +98,22 @@ async def create_key(
     name: str,
     scopes: Collection[Scope] = (Scope.READ,),
     lives_ms: int | None = None,
+    actor: str = _OURSELVES,
 ) -> FreshKey:
     """Make an API key of an org.
 
     Args:
         lives_ms: how long it is valid; None for as long as nobody revokes it.
+        actor: who makes it, for the audit log.
     """
     return await create_row(
-        catalog, Kind.KEY, org_id=org_id, name=name, scopes=scopes, lives_ms=lives_ms
+        catalog,
+        Kind.KEY,
+        org_id=org_id,
+        name=name,
+        scopes=scopes,
+        lives_ms=lives_ms,
+        actor=actor,
     )
 
 
@@ -135,7 +146,9 @@ async def list_keys(catalog: Catalog, *, org_id: str | None = None) -> list[ApiK
     )
 
 
-async def revoke_key(catalog: Catalog, which: str, *, org_id: str | None = None) -> list[ApiKey]:
+async def revoke_key(
+    catalog: Catalog, which: str, *, org_id: str | None = None, actor: str = _OURSELVES
+) -> list[ApiKey]:
     """End a key named by its id, prefix or name, with the sessions it signed in.
 
     Returns:
@@ -166,6 +179,14 @@ async def revoke_key(catalog: Catalog, which: str, *, org_id: str | None = None)
                 )
                 .values(revoked_at=now)
             )
+            await record(
+                connection,
+                org_id=one.org_id,
+                actor=actor,
+                action="key.revoked",
+                subject_id=one.key_id,
+                before={"name": one.name, "prefix": one.prefix},
+            )
     return ending
 
 
@@ -178,6 +199,7 @@ async def create_row(
     scopes: Collection[Scope],
     lives_ms: int | None,
     made_from: str | None = None,
+    actor: str = _OURSELVES,
 ) -> FreshKey:
     """Make a key, a link or a session.
 
@@ -205,6 +227,16 @@ async def create_row(
                 created_at=now,
             )
         )
+        if kind is not Kind.SESSION:
+            words = sorted(scope.value for scope in scopes)
+            await record(
+                connection,
+                org_id=org_id,
+                actor=actor,
+                action=f"{kind.name.lower()}.created",
+                subject_id=key_id,
+                after={"name": name, "prefix": prefix, "scopes": words, "lives_ms": lives_ms},
+            )
     (made,) = await _select(catalog, api_keys.c.id == key_id)
     return FreshKey(made, text)
 

@@ -26,7 +26,13 @@ async def create_link(
     """Make the secret of a link that signs one browser in, once."""
     await _forget_ended(catalog)
     return await create_row(
-        catalog, Kind.LINK, org_id=org_id, name=name, scopes=(Scope.READ,), lives_ms=lives_ms
+        catalog,
+        Kind.LINK,
+        org_id=org_id,
+        name=name,
+        scopes=(Scope.READ,),
+        lives_ms=lives_ms,
+        actor=name,
     )
 
 

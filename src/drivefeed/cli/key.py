@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from drivefeed.cli.context import existing_catalog, existing_settings, run
+from drivefeed.cli.context import existing_catalog, existing_settings, os_user, run
 
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey, FreshKey, Scope
@@ -130,17 +130,11 @@ async def new_link(catalog: Catalog, org: str | None, url: str) -> str:
     Raises:
         NotFound: there is no such org, or there are several and none was named.
     """
-    import getpass
-
     from drivefeed.catalog.listing import org_named
     from drivefeed.catalog.sessions import create_link
 
     org_id = await org_named(catalog, org)
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = "somebody"
-    made = await create_link(catalog, org_id=org_id, name=name)
+    made = await create_link(catalog, org_id=org_id, name=os_user())
     return f"{url.rstrip('/')}/sign-in/once?link={quote(made.text)}"
 
 
@@ -152,7 +146,9 @@ async def _create(
 
     async with existing_catalog() as catalog:
         org_id = await org_named(catalog, org)
-        return await create_key(catalog, org_id=org_id, name=name, scopes=scopes, lives_ms=lives_ms)
+        return await create_key(
+            catalog, org_id=org_id, name=name, scopes=scopes, lives_ms=lives_ms, actor=os_user()
+        )
 
 
 async def _list(org: str | None) -> tuple[list[ApiKey], int]:
@@ -170,7 +166,7 @@ async def _revoke(which: str, org: str | None) -> list[ApiKey]:
 
     async with existing_catalog() as catalog:
         org_id = await org_named(catalog, org) if org is not None else None
-        return await revoke_key(catalog, which, org_id=org_id)
+        return await revoke_key(catalog, which, org_id=org_id, actor=os_user())
 
 
 async def _link(org: str | None, url: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.cli.app import app
+from drivefeed.cli.context import os_user
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
@@ -108,3 +110,16 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(installation: Path) -> None:
         port = str(taken.getsockname()[1])
         with pytest.raises(NeedsAttention, match=f"port {port}.*--port"):
             typed(installation, "web", "--port", port)
+
+
+def test_who_made_and_who_ended_a_key_is_written_down(installation: Path) -> None:
+    key = typed(installation, "key", "create", "reports").stdout.splitlines()[0]
+    typed(installation, "key", "revoke", "reports")
+
+    with sqlite3.connect(installation / "catalog.sqlite") as catalog:
+        found = list(catalog.execute("SELECT actor, action, after FROM audit_log ORDER BY id"))
+    assert [(actor, action) for actor, action, _ in found] == [
+        (os_user(), "key.created"),
+        (os_user(), "key.revoked"),
+    ]
+    assert key not in str(found)
