@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands, connection, connections
+from drivefeed.cli import commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.org import org_app
@@ -65,6 +65,7 @@ for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
 for family in (connection.app, connections.app):
     app.add_typer(family, rich_help_panel="Choose")
+app.add_typer(key.app, name="key", rich_help_panel="Access")
 
 
 def main() -> None:
