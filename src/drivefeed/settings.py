@@ -28,7 +28,7 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
-from drivefeed.settings_outward import ChannelSettings, OutboundSettings, WatchSettings
+from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
@@ -224,7 +224,7 @@ class Settings(BaseSettings):
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."
     )
-    notices: list[ChannelSettings] = Field(default=[], description="Where notices go.")
+    notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
     outbound: OutboundSettings = Field(
         default=OutboundSettings(), description="Proxies and certificates of all outbound clients."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path  # noqa: TC003 (pydantic reads it when the class is made)
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
 class _Section(BaseModel):
@@ -67,6 +67,19 @@ class ChannelSettings(_Section):
         if self.user and self.tls == "none":
             raise ValueError(f"the channel '{self.name}' would send its password without TLS")
         return self
+
+
+def _named_once(channels: list[ChannelSettings]) -> list[ChannelSettings]:
+    """Refuse two channels of one name: what was told by which could not be told apart."""
+    names = [one.name.casefold() for one in channels]
+    twice = {one.name for one in channels if names.count(one.name.casefold()) > 1}
+    if twice:
+        raise ValueError(f"there are several channels named {', '.join(sorted(twice))}")
+    return channels
+
+
+Channels = Annotated[list[ChannelSettings], AfterValidator(_named_once)]
+"""All channels, each with a name of its own."""
 
 
 class WatchSettings(_Section):
