@@ -32,12 +32,12 @@ from drivefeed.settings import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
     ExtractionSettings,
-    S3Settings,
     Settings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first
     ChannelSettings,
     OutboundSettings,
+    S3Settings,
     WatchSettings,
 )
 

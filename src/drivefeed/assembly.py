@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from drivefeed.backends.embedded import EmbeddedBackend
-from drivefeed.bootstrap import tokenizer_once
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
@@ -125,3 +124,17 @@ def _extraction_limits(wanted: ExtractionSettings) -> Limits:
         ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
         ocr_page_seconds=wanted.ocr_page_seconds,
     )
+
+
+def tokenizer_once() -> Callable[[], Tokenizer]:
+    """Return a function that loads the model's tokenizer at its first call."""
+    loaded: list[Tokenizer] = []
+
+    def load() -> Tokenizer:
+        from drivefeed.indexer.embed import load_tokenizer
+
+        if not loaded:
+            loaded.append(load_tokenizer())
+        return loaded[0]
+
+    return load

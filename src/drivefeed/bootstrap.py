@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drivefeed.account_parts import open_accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
@@ -17,10 +18,9 @@ from drivefeed.outward import outbound_of
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-    from tokenizers import Tokenizer
-
+    from drivefeed.account_parts import AccountParts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.embed import LocalEmbedder
@@ -58,6 +58,7 @@ class Parts:
     index: VectorIndex
     embedder: LocalEmbedder
     jobs: CatalogIndexJobs
+    signing: AccountParts
 
     @property
     def searcher(self) -> Searcher:
@@ -113,9 +114,10 @@ async def open_parts(
     around = around or Surroundings.real()
     async with AsyncExitStack() as stack:
         catalog = await stack.enter_async_context(open_memory(settings, around))
-        accounts: dict[str, GraphAccount] = {}
+        signing = await open_accounts(settings, catalog)
         source = GraphSource(
-            accounts,
+            signing.accounts,
+            credential=signing.credential,
             clock=around.clock,
             ids=around.ids,
             allowance=settings.ru_per_minute,
@@ -133,14 +135,13 @@ async def open_parts(
             around=around,
             catalog=catalog,
             source=source,
-            accounts=accounts,
+            accounts=signing.accounts,
             store=store,
             index=index,
             embedder=embedder,
             jobs=CatalogIndexJobs(catalog),
+            signing=signing,
         )
-        for account in settings.accounts:
-            await add_account(parts, account)
         yield parts
 
 
@@ -187,25 +188,15 @@ def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
     )
 
 
-async def add_account(parts: Parts, account: AccountSettings) -> str:
-    """Make an account of the settings known; return its id."""
-    from drivefeed.catalog.connecting import ensure_account, ensure_org
-    from drivefeed.sources.graph.account import ClientSecret, GraphAccount
+async def load_accounts(parts: Parts) -> None:
+    """Open accounts that were added or changed since; cheap where none was."""
+    await parts.signing.book.refresh()
 
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    parts.accounts[account_id] = GraphAccount(
-        account_id=account_id,
-        name=account.name,
-        tenant_id=account.tenant_id,
-        client_id=account.client_id,
-        sign_in=ClientSecret(account.client_secret.get_secret_value()),
-        authority=account.authority,
-        graph_url=account.graph_url,
-        ca_file=str(account.ca_file) if account.ca_file else None,
-        cloud=account.cloud,
-        outbound=outbound_of(parts.settings),
-    )
+
+async def add_account(parts: Parts, account: AccountSettings) -> str:
+    """Make one account of the settings known; return its id."""
+    account_id = await parts.signing.declare(account)
+    await load_accounts(parts)
     return account_id
 
 
@@ -215,24 +206,18 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
-    from drivefeed.catalog.connecting import (
-        connect,
-        ensure_account,
-        ensure_drive,
-        ensure_org,
-        policy_at,
-    )
+    from drivefeed.catalog.accounts import find_account
+    from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
     from drivefeed.domain.policies import declared_policy
 
-    account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
-    if account is None:
+    try:
+        account = await find_account(parts.catalog, wanted.account)
+    except NotFound as error:
         raise NeedsAttention(
             f"A connection names the account '{wanted.account}', and there is none of that name.",
             reason=Reason.MISCONFIGURED,
-        )
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    ref = DriveRef(account_id, wanted.drive_id)
+        ) from error
+    ref = DriveRef(account.account_id, wanted.drive_id)
     remote = await parts.source.drive(ref)
     try:
         root = await parts.source.item_by_path(ref, wanted.folder)
@@ -243,8 +228,8 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         ) from error
     drive_id = await ensure_drive(
         parts.catalog,
-        org_id=org_id,
-        account_id=account_id,
+        org_id=account.org_id,
+        account_id=account.account_id,
         cloud=account.cloud,
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),
@@ -262,17 +247,3 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
 async def connect_all(parts: Parts) -> list[str]:
     """Connect every folder of the settings; return the connections' ids."""
     return [await add_connection(parts, wanted) for wanted in parts.settings.connections]
-
-
-def tokenizer_once() -> Callable[[], Tokenizer]:
-    """Return a function that loads the model's tokenizer at its first call."""
-    loaded: list[Tokenizer] = []
-
-    def load() -> Tokenizer:
-        from drivefeed.indexer.embed import load_tokenizer
-
-        if not loaded:
-            loaded.append(load_tokenizer())
-        return loaded[0]
-
-    return load

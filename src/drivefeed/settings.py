@@ -28,7 +28,7 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
-from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
+from drivefeed.settings_outward import Channels, OutboundSettings, S3Settings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
@@ -116,21 +116,6 @@ class ConnectionSettings(_Section):
         return self
 
 
-class S3Settings(_Section):
-    """Where documents are kept, if not in the data folder."""
-
-    bucket: str = Field(description="The bucket; it must exist.")
-    endpoint_url: str | None = Field(
-        default=None, description="The service, if it is not Amazon's own."
-    )
-    region: str | None = Field(default=None, description="The region, if the environment has none.")
-    access_key: SecretStr | None = Field(
-        default=None, description="Empty to use the machine's own credentials."
-    )
-    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
-    prefix: str = Field(default="", description="Comes before all keys of ours.")
-
-
 class ExtractionSettings(_Section):
     """What reading the text of one file may use."""
 
@@ -198,6 +183,14 @@ class Settings(BaseSettings):
     s3: S3Settings | None = Field(
         default=None, description="An S3 bucket; empty for a folder in the data folder."
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None, description="A file with such keys; else secret.key in the data folder."
+    )
+    secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(

@@ -1,4 +1,4 @@
-"""Settings of what leaves this machine: whom notices go to, and by which way out."""
+"""Settings of what leaves this machine: where documents and notices go, and by which way out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class S3Settings(_Section):
+    """Where documents are kept, if not in the data folder."""
+
+    bucket: str = Field(description="The bucket; it must exist.")
+    endpoint_url: str | None = Field(
+        default=None, description="The service, if it is not Amazon's own."
+    )
+    region: str | None = Field(default=None, description="The region, if the environment has none.")
+    access_key: SecretStr | None = Field(
+        default=None, description="Empty to use the machine's own credentials."
+    )
+    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
+    prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
 class ChannelSettings(_Section):

@@ -34,6 +34,8 @@ class Pending:
     nonce: str = ""
     user_code: str = ""
     accepted: bool | None = None
+    refused: int | None = None
+    """The AADSTS number that the person at the page was refused with."""
 
 
 class Codes:
@@ -88,6 +90,15 @@ class Codes:
                 return True
         return False
 
+    def refuse_device(self, user_code: str, number: int) -> None:
+        """End a device code because whoever entered it was refused.
+
+        The real page tells them and lets the code wait on; here the client hears of it at once.
+        """
+        for pending in self._devices.values():
+            if pending.user_code == user_code.upper():
+                pending.refused = number
+
     def redeem(self, form: dict[str, str], app: App) -> Pending:
         """Return the sign-in behind an authorization code, once.
 
@@ -117,6 +128,8 @@ class Codes:
             raise EntraError(70018)
         if pending.expires < self._clock.now():
             raise EntraError(70020)
+        if pending.refused is not None:
+            raise EntraError(pending.refused)
         if pending.accepted is None:
             raise EntraError(70016)
         del self._devices[device]

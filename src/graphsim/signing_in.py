@@ -73,21 +73,29 @@ class SigningIn:
     async def device(self, exchange: Exchange, tenant_id: str, named: str) -> None:
         """Take a person's answer to a device code."""
         options = dict(parse_qsl(exchange.query))
-        person = self._person(options, tenant_id, named)
         decision = options.get("answer", "accept")
         code = options.get("user_code", options.get("otc", ""))
         if not code:
             await exchange.respond(200, _HTML, _CODE_PAGE)
             return
+        try:
+            person = self._person(options, tenant_id, named)
+        except EntraError as error:
+            self._grants.codes.refuse_device(code, error.number)
+            raise
         known = self._grants.codes.answer_device(code, person, accept=decision == "accept")
         text = b"Done; return to the app.\n" if known else b"That code is not known.\n"
         await exchange.respond(200 if known else 404, {"Content-Type": "text/plain"}, text)
 
     def _person(self, options: dict[str, str], tenant_id: str, named: str) -> Person:
-        asked = options.get("user") or self._directory.browser.user or options.get("login_hint")
-        person = self._directory.find_person(asked) if asked else self._directory.person
-        if person is None:
-            raise EntraError(50034)
+        asked = options.get("user") or self._directory.browser.user
+        hinted = self._directory.find_person(options.get("login_hint", ""))
+        person = hinted or self._directory.person  # a hint is only a hint
+        if asked:
+            named_person = self._directory.find_person(asked)
+            if named_person is None:
+                raise EntraError(50034)
+            person = named_person
         general = named.lower() in {"common", "organizations", "consumers"}
         if not general and person.tenant_id != tenant_id:
             raise EntraError(50020)

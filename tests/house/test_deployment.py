@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from drivefeed.settings import CONFIG_VARIABLE, S3Settings, Settings, load_settings
+from drivefeed.settings import CONFIG_VARIABLE, Settings, load_settings
+from drivefeed.settings_outward import S3Settings
 from house.project import ROOT
 
 if TYPE_CHECKING:

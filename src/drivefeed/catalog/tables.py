@@ -50,6 +50,8 @@ accounts = Table(
     Column("authority", Text),
     Column("graph_url", Text),
     Column("ca_file", Text),
+    # Where the platform keeps a token, for workload identity.
+    Column("token_file", Text),
     # Whether the settings own it, its secret too; else its secret is in `credentials`.
     flag("declared"),
     # Who signed in: the name for people, the home account id for the token cache.

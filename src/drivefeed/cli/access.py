@@ -18,9 +18,8 @@ def probe(
     drive: Annotated[
         str | None,
         typer.Option(
-            help="What to try: a drive's id, somebody's user principal name, or the address of a "
-            "file, folder or library from the browser; without it, the connected drives, or the "
-            "person's own OneDrive."
+            help="What to try: a drive's id, somebody's user principal name, or a folder's address "
+            "in any form; without it, the connected drives, or the person's own OneDrive."
         ),
     ] = None,
     as_json: _Json = False,

@@ -51,6 +51,17 @@ def demo(
     run_demo(folder, Wishes(once=once, slow=slow, fail=fail, grace=grace, as_json=as_json))
 
 
+def init(
+    *,
+    org: Annotated[str, typer.Option(help="The first organization.")] = "default",
+    as_json: Json = False,
+) -> None:
+    """Make the data folder, the catalog, the secret key and the first organization."""
+    from drivefeed.cli.init import initialise
+
+    initialise(org, as_json=as_json)
+
+
 def up(*, as_json: Annotated[bool, typer.Option("--json", help="Logs as JSON.")] = False) -> None:
     """Run everything in one process, until SIGTERM or Ctrl-C."""
     from drivefeed.cli.serve import up as run_up
@@ -184,6 +195,7 @@ def version(*, as_json: Json = False) -> None:
 
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Set up": (init,),
     "Run": (demo, up),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),

@@ -86,8 +86,8 @@ def existing_settings() -> Settings:
     settings = settings_for_commands()
     if not settings.database_url and not (settings.data_dir / "catalog.sqlite").is_file():
         raise NeedsAttention(
-            f"There is no drivefeed in '{settings.data_dir}'. Start one with 'drivefeed demo' or "
-            "'drivefeed up', or name its data folder with --data.",
+            f"There is no drivefeed in '{settings.data_dir}'. Start one with 'drivefeed init', "
+            "'drivefeed demo' or 'drivefeed up', or name its data folder with --data.",
             reason=Reason.MISCONFIGURED,
         )
     return settings

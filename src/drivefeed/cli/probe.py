@@ -59,7 +59,7 @@ async def _probed(account: str | None, drive: str | None) -> list[ProbeReport]:
 
 def _target(drive: str) -> dict[str, str]:
     """Tell an address from a person's name and from a drive's id."""
-    if "://" in drive:
+    if ":/" in drive or drive.startswith("/"):
         return {"url": drive}
     return {"user" if "@" in drive else "drive_id": drive}
 

@@ -86,7 +86,7 @@ async def test_a_certificate_with_selected_sites_needs_the_grant(sim: GraphSim) 
         assert sim.endpoints.client_id in missing
         assert refused.nothing is not None
         assert refused.nothing.startswith("Nothing is permitted")
-        named = await ask(url=f"{site.web_url}/Shared%20Documents/a.txt")
+        named = await ask(url=f"{site.web_url}/Shared%20Documents")
         assert f"The grant of '{site.web_url}" in named.missing[0]
         site.grant(sim.endpoints.client_id, "read")
         granted = await ask(drive_id=drive_id)

@@ -264,6 +264,11 @@ async def test_device_codes_may_be_declined_or_die_early(
     asked = {"user_code": started["user_code"], "answer": "decline"}
     await login.get(started["verification_uri"], params=asked)
     assert (await login.post("/token", data=form)).json()["error"] == "authorization_declined"
+    started, form = await start()
+    sim.add_person("eve@x.invalid", tenant_id=sim.directory.add_tenant("x.invalid"))
+    asked = {"user_code": started["user_code"], "user": "eve@x.invalid"}
+    assert (await login.get(started["verification_uri"], params=asked)).status_code == 400
+    assert (await login.post("/token", data=form)).json()["error_codes"] == [50020]
     sim.directory.device_dies_after = 300
     started, form = await start()
     assert started["expires_in"] == 900

@@ -6,20 +6,22 @@ byte of a file's content, as a sync would. Nothing is written, and neither token
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention
+from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.budget import BRIEF, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
 from drivefeed.sources.graph.errors import Scene, broken, forbidden, no_onedrive, translate
 from drivefeed.sources.graph.http import read_body
 from drivefeed.sources.graph.links import download_url
+from drivefeed.sources.graph.looking import Look
 from drivefeed.sources.graph.probe_report import Check, ProbeReport, skew_of, verdict_of
+from drivefeed.sources.graph.resolve import resolve
 
 if TYPE_CHECKING:
     from drivefeed.sources.graph.claims import TokenClaims
@@ -41,7 +43,7 @@ async def probe(
     Args:
         client: the account's way to Graph.
         drive_id: the drive to try; without any target, the person's own, or only the sign-in.
-        url: a sharing link, or the address of a file or folder in a browser.
+        url: a folder's address in any form that people paste.
         user: somebody, by user principal name, whose OneDrive is to be tried.
     """
     return await _Probe(client).run(drive_id, url, user)
@@ -118,14 +120,11 @@ class _Probe:
             )
 
     async def _resolved(self, url: str) -> str:
-        share = "u!" + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
-        path = f"/shares/{share}/driveItem?$select={_ITEM_FIELDS}"
-        item = await self._ask("drive", path, Scene.DRIVE)
-        parent = item.get("parentReference")
-        found = parent.get("driveId") if isinstance(parent, dict) else None
-        if isinstance(found, str):
-            return found
-        return self._failed("drive", NotFound(f"Microsoft names no drive for '{url}'."))
+        try:
+            look = Look(self._client, Lane.CHANGES)
+            return (await resolve(look, parse_address(url))).drive_id
+        except DrivefeedError as error:
+            self._failed("drive", error)
 
     async def _content(self, drive_id: str, item_id: str) -> None:
         client = self._client

@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("authority", sa.Text()),
         sa.Column("graph_url", sa.Text()),
         sa.Column("ca_file", sa.Text()),
+        sa.Column("token_file", sa.Text()),
         sa.Column("declared", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("user_name", sa.Text()),
         sa.Column("user_id", sa.Text()),
