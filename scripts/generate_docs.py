@@ -34,6 +34,11 @@ from drivefeed.settings import (  # noqa: E402 - path first
     ConnectionSettings,
     Settings,
 )
+from drivefeed.settings_outward import (  # noqa: E402 - path first
+    ChannelSettings,
+    OutboundSettings,
+    WatchSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -133,7 +138,8 @@ def payloads() -> str:
 def settings(model: type[BaseModel], prefix: str | None = None) -> str:
     """List the settings of one section; ``prefix`` begins the names of its variables."""
     rows = []
-    for name, field in model.model_fields.items():
+    for key, field in model.model_fields.items():
+        name = field.alias or key
         row = [f"`{name}`", default_of(field), field.description or ""]
         if prefix is not None:
             row.insert(1, variables(name, field, prefix))
@@ -192,6 +198,9 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "accounts": lambda: settings(AccountSettings),
         "connections": lambda: settings(ConnectionSettings),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
+        "notices": lambda: settings(ChannelSettings),
+        "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
+        "outbound": lambda: settings(OutboundSettings, "DRIVEFEED_OUTBOUND__"),
         "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
     },
 }

@@ -20,6 +20,7 @@ from drivefeed.assembly import (
 from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
@@ -130,7 +131,7 @@ class Daemon:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
         async with AsyncExitStack() as stack:
-            configure_tracing()
+            await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
             workers, relay, schedule = await self._assemble(stack, queue)
@@ -232,6 +233,9 @@ class Daemon:
             attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
+        breakers = self.breakers
+        notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
+        schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule
 
     async def _follow_accounts(self) -> None:

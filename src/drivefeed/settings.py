@@ -27,6 +27,7 @@ from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 from drivefeed.setting_sections import ExtractionSettings, S3Settings, Section
+from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
@@ -188,6 +189,11 @@ class Settings(BaseSettings):
     web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
         default="",
         description="Where people reach the status page, if that is another address: a proxy's.",
+    )
+    notices: Channels = Field(default=[], description="Where notices go.")
+    watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    outbound: OutboundSettings = Field(
+        default=OutboundSettings(), description="Proxies and certificates of all outbound clients."
     )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
         default=20.0, description="How long running jobs may go on after SIGTERM."

@@ -11,6 +11,7 @@ import typer
 from drivefeed.cli import commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
 
@@ -61,6 +62,7 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
+app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
 for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
 for family in (connection.app, connections.app):

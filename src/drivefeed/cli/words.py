@@ -13,7 +13,6 @@ from drivefeed.domain.words import (
     meaning_of,
     remedy_of,
     size_of,
-    visible,
 )
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "remedy_of",
     "shortened",
     "size_of",
-    "visible",
 ]
 
 _PIECE: Final = re.compile(r"[^/ _-]*[/ _-]?")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
-from typing import Final
 
 from drivefeed.domain.explanations import explain
 from drivefeed.domain.reasons import Reason
 
-_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _KIB = 1024.0
 
@@ -71,19 +68,3 @@ def local_time(at: int) -> datetime:
 def instant_of(at: int) -> str:
     """Return an instant as date and time of this machine's zone, to the second."""
     return local_time(at).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def visible(name: str) -> str:
-    """Return a name with its control characters and direction marks shown, not obeyed.
-
-    A line break in a file's name would tear a table apart, and an override of the direction of
-    writing would make ``exe.txt`` of ``txt.exe``.
-    """
-    return _UNSEEN.sub(_picture, name)
-
-
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:  # noqa: PLR2004 - the control characters have pictures, in the same order
-        return chr(0x2400 + code)
-    return f"\\u{code:04x}"

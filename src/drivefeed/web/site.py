@@ -10,7 +10,8 @@ from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from drivefeed.domain.words import count_of, duration_of, instant_of, size_of, visible
+from drivefeed.domain.visible import visible
+from drivefeed.domain.words import count_of, duration_of, instant_of, size_of
 from drivefeed.web.limits import WrongKeys
 from drivefeed.web.watch import Watch
 

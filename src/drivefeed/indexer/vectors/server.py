@@ -23,6 +23,7 @@ from drivefeed.indexer.vectors.payload import (
 )
 from drivefeed.indexer.vectors.server_collection import filter_for, open_collection
 from drivefeed.indexer.vectors.server_errors import translated
+from drivefeed.outbound import Outbound
 from drivefeed.ports import SearchHit
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class ServerIndex:
         model_name: the embedding model, remembered on creation.
         dimension: how many numbers a dense vector has, remembered on creation.
         timeout: seconds a request may take.
+        outbound: proxies and authorities to trust; by default what the environment says.
     """
 
     def __init__(
@@ -59,11 +61,14 @@ class ServerIndex:
         model_name: str,
         dimension: int,
         timeout: int = 30,
+        outbound: Outbound | None = None,
     ) -> None:
         self._where = f"the collection {collection!r} at {url}"
         self._collection = collection
         self._made_for = Identity(model=model_name, dimension=dimension)
-        self._connect: Callable[[], Any] = lambda: _remote(url, api_key, timeout)
+        self._connect: Callable[[], Any] = lambda: _remote(
+            url, api_key, timeout, outbound or Outbound.from_environment()
+        )
         self._local = False
         self._client: Any = None
         self._bm25: Bm25 | None = None
@@ -270,11 +275,17 @@ class ServerIndex:
             self._client = client
 
 
-def _remote(url: str, api_key: str | None, timeout: int) -> Any:
+def _remote(url: str, api_key: str | None, timeout: int, outbound: Outbound) -> Any:
     from qdrant_client import AsyncQdrantClient
 
     # The compatibility check would be a blocking request of its own; open_collection tells more.
-    return AsyncQdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
+    return AsyncQdrantClient(
+        url=url,
+        api_key=api_key,
+        timeout=timeout,
+        check_compatibility=False,
+        transport=outbound.transport(),
+    )
 
 
 def _in_process(path: str) -> Any:

@@ -116,13 +116,16 @@ def _make_notice_tables() -> None:
     op.create_table(
         "notices",
         sa.Column("id", sa.String(64), nullable=False),
-        sa.Column("org_id", sa.String(64), nullable=False),
+        sa.Column("org_id", sa.String(64)),
         sa.Column("dedupe_key", sa.String(200), nullable=False),
         sa.Column("kind", sa.String(40), nullable=False),
+        sa.Column("severity", sa.String(20), nullable=False),
         sa.Column("subject_id", sa.String(64)),
+        sa.Column("subject", sa.Text(), server_default="", nullable=False),
         sa.Column("reason", sa.String(40)),
         sa.Column("words", sa.Text(), nullable=False),
         sa.Column("remedy", sa.Text(), server_default="", nullable=False),
+        sa.Column("command", sa.Text(), server_default="", nullable=False),
         sa.Column("count", sa.Integer(), server_default="1", nullable=False),
         sa.Column("first_at", sa.BigInteger(), nullable=False),
         sa.Column("last_at", sa.BigInteger(), nullable=False),
@@ -130,18 +133,36 @@ def _make_notice_tables() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_notices"),
         sa.ForeignKeyConstraint(["org_id"], ["orgs.id"], name="fk_notices_org_id"),
     )
-    op.create_index("ix_notices_key", "notices", ["org_id", "dedupe_key"])
+    op.create_index(
+        "ix_notices_open",
+        "notices",
+        ["dedupe_key"],
+        unique=True,
+        sqlite_where=sa.text("over_at IS NULL"),
+        postgresql_where=sa.text("over_at IS NULL"),
+    )
     op.create_table(
         "notice_deliveries",
         sa.Column("notice_id", sa.String(64), nullable=False),
         sa.Column("channel", sa.String(80), nullable=False),
+        sa.Column("happening", sa.String(20), nullable=False),
+        sa.Column("message_key", sa.String(80)),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("due_at", sa.BigInteger()),
+        sa.Column("busy_until", sa.BigInteger()),
+        sa.Column("made_at", sa.BigInteger(), nullable=False),
         sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("gave_up_at", sa.BigInteger()),
         sa.Column("detail", sa.Text(), server_default="", nullable=False),
-        sa.PrimaryKeyConstraint("notice_id", "channel", name="pk_notice_deliveries"),
+        sa.PrimaryKeyConstraint("notice_id", "channel", "happening", name="pk_notice_deliveries"),
         sa.ForeignKeyConstraint(
             ["notice_id"], ["notices.id"], name="fk_notice_deliveries_notice_id"
         ),
     )
-    op.create_index("ix_notice_deliveries_due", "notice_deliveries", ["due_at"])
+    op.create_index(
+        "ix_notice_deliveries_due",
+        "notice_deliveries",
+        ["channel"],
+        sqlite_where=sa.text("due_at IS NOT NULL"),
+        postgresql_where=sa.text("due_at IS NOT NULL"),
+    )
