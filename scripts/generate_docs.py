@@ -28,11 +28,10 @@ from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.setting_sections import ExtractionSettings, S3Settings  # noqa: E402 - path first
 from drivefeed.settings import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
-    ExtractionSettings,
-    S3Settings,
     Settings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first

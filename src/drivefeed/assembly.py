@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.backends.embedded import EmbeddedBackend
 from drivefeed.indexer.extract import ExtractionPool, ocr
@@ -12,6 +12,7 @@ from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.work_folder import work_folder
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.find import find
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -19,6 +20,7 @@ from drivefeed.stages.publish import Publish
 from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
+from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 
     from drivefeed.bootstrap import Parts
     from drivefeed.ports import Stage
-    from drivefeed.settings import ExtractionSettings, Settings
+    from drivefeed.setting_sections import ExtractionSettings
+    from drivefeed.settings import Settings
     from drivefeed.stages.runner import StageRun
+    from drivefeed.web.server import StatusPage
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
@@ -88,6 +92,33 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
         Withdraw(catalog, backend, parts.store),
         Index(catalog, indexing, parts.jobs),
     ]
+
+
+async def open_page(parts: Parts) -> StatusPage | None:
+    """Bind the status page's port, if the settings name one.
+
+    Raises:
+        NeedsAttention: something else listens there.
+    """
+    settings = parts.settings
+    if settings.web_port is None:
+        return None
+    # Its libraries take tenths of a second to load.
+    server = await asyncio.to_thread(import_module, "drivefeed.web.server")
+
+    async def seek(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
+        found = await find(parts.catalog, parts.searcher, query, org_name=org_name, limit=limit)
+        return [hit.as_dict() for hit in found]
+
+    page: StatusPage = server.StatusPage(
+        parts.catalog,
+        host=settings.web_host,
+        port=settings.web_port,
+        url=settings.web_url,
+        seek=seek,
+    )
+    log("web").info("status_page", url=page.url)
+    return page
 
 
 def concurrency_of(settings: Settings) -> dict[Stage, int]:

@@ -13,6 +13,7 @@ from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
     open_indexing,
+    open_page,
     stages_of,
     windows_of,
 )
@@ -143,6 +144,7 @@ class Daemon:
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
+            page = await open_page(self.parts)
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
@@ -152,6 +154,8 @@ class Daemon:
                     group.create_task(self._follow_accounts(), name="accounts"),
                     group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
+                if page is not None:
+                    background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
                 self.ready.set()
@@ -163,6 +167,8 @@ class Daemon:
                 await workers.close(grace=self.parts.settings.shutdown_seconds)
                 await working
                 await local.close()
+                if page is not None:
+                    await page.close()
                 for task in background:
                     task.cancel()
             await heartbeats.leave(self.parts.catalog, self.owner)
@@ -227,12 +233,8 @@ class Daemon:
             attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
-        notices = notices_of(
-            parts.settings,
-            parts.catalog,
-            owner=self.owner,
-            open_parts=self.breakers.open_parts,
-        )
+        breakers = self.breakers
+        notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule
 

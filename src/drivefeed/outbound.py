@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -163,11 +164,20 @@ class Outbound:
             "use_env_settings": False,
         }
 
-    def session(self, url: str, ca_file: str | None = None) -> Any:
-        """Return a ``requests.Session`` for one service, for MSAL and OTLP; call it in a thread."""
+    def session(self, url: str, ca_file: str | None = None, *, timeout: float | None = None) -> Any:
+        """Return a ``requests.Session`` for one service, for MSAL and OTLP; call it in a thread.
+
+        Args:
+            url: the service; its proxy is used for all requests.
+            ca_file: further authorities to trust.
+            timeout: seconds for connecting and for each silence, where a request names none.
+        """
         from requests import Session
 
         session = Session()
+        if timeout is not None:
+            # requests itself knows a timeout for single requests only
+            session.request = partial(session.request, timeout=timeout)  # type: ignore[method-assign]
         session.trust_env = False
         session.verify = self.trusted(ca_file) or True
         session.proxies = self.proxies_for(url)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from drivefeed.domain.notices import Severity, Subscription
 from drivefeed.outbound import Outbound
-from drivefeed.services.connection_troubles import Rules
-from drivefeed.services.notices import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.errors import Part
     from drivefeed.ports import Clock
-    from drivefeed.services.notices import Channel
+    from drivefeed.services.notices import Channel, Notices
     from drivefeed.settings import Settings
 
 
@@ -77,11 +75,18 @@ def open_channels(settings: Settings, clock: Clock) -> list[Channel]:
 def notices_of(
     settings: Settings,
     catalog: Catalog,
-    *,
     owner: str,
     open_parts: Callable[[], Mapping[Part, str]] = dict,
 ) -> Notices:
-    """Return what looks for trouble and tells of it, with the channels of the settings."""
+    """Return what looks for trouble and tells of it, with the channels of the settings.
+
+    Args:
+        owner: names this process.
+        open_parts: parts that it finds down, with the last words about each.
+    """
+    from drivefeed.services.connection_troubles import Rules
+    from drivefeed.services.notices import Notices
+
     watch = settings.watch
     return Notices(
         catalog,

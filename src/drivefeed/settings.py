@@ -9,8 +9,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -28,17 +26,14 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
-from drivefeed.settings_outward import ChannelSettings, OutboundSettings, WatchSettings
+from drivefeed.setting_sections import ExtractionSettings, S3Settings, Section
+from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class AccountSettings(_Section):
+class AccountSettings(Section):
     """An app registration that may read drives (app-only)."""
 
     name: str = Field(description="What connections call this account.")
@@ -56,7 +51,7 @@ class AccountSettings(_Section):
     )
 
 
-class ConnectionSettings(_Section):
+class ConnectionSettings(Section):
     """A folder that should flow in."""
 
     account: str = Field(description="Name of the account through which it is read.")
@@ -114,51 +109,6 @@ class ConnectionSettings(_Section):
         if wrong:
             raise ValueError(" ".join(wrong.values()))
         return self
-
-
-class S3Settings(_Section):
-    """Where documents are kept, if not in the data folder."""
-
-    bucket: str = Field(description="The bucket; it must exist.")
-    endpoint_url: str | None = Field(
-        default=None, description="The service, if it is not Amazon's own."
-    )
-    region: str | None = Field(default=None, description="The region, if the environment has none.")
-    access_key: SecretStr | None = Field(
-        default=None, description="Empty to use the machine's own credentials."
-    )
-    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
-    prefix: str = Field(default="", description="Comes before all keys of ours.")
-
-
-class ExtractionSettings(_Section):
-    """What reading the text of one file may use."""
-
-    processes: Annotated[int, Field(ge=1, le=16)] = Field(
-        default=2, description="How many files are read at a time."
-    )
-    memory_mb: Annotated[int, Field(ge=128)] = Field(
-        default=1024, description="Memory of one reading process."
-    )
-    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
-        default=60, description="Computing time for one file."
-    )
-    wall_seconds: Annotated[float, Field(gt=0)] = Field(
-        default=120.0, description="Time on the clock for one file."
-    )
-    max_chunks: Annotated[int, Field(ge=1)] = Field(
-        default=5_000, description="Files with more chunks are refused."
-    )
-    ocr: bool = Field(
-        default=False,
-        description="Read scanned pages and pictures by OCR; needs the extra ocr and 1 GB more.",
-    )
-    ocr_pages: Annotated[int, Field(ge=1)] = Field(
-        default=50, description="Pages of one file that are read by OCR; further ones are left out."
-    )
-    ocr_page_seconds: Annotated[float, Field(ge=1)] = Field(
-        default=60.0, description="Time that a page for OCR adds to the two limits of time."
-    )
 
 
 class Settings(BaseSettings):
@@ -232,7 +182,15 @@ class Settings(BaseSettings):
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."
     )
-    notices: list[ChannelSettings] = Field(default=[], description="Where notices go.")
+    web_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None, description="Where 'drivefeed up' serves the status page; empty for not."
+    )
+    web_host: str = Field(default="127.0.0.1", description="Where the status page is bound.")
+    web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
+        default="",
+        description="Where people reach the status page, if that is another address: a proxy's.",
+    )
+    notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
     outbound: OutboundSettings = Field(
         default=OutboundSettings(), description="Proxies and certificates of all outbound clients."

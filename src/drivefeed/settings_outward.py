@@ -1,18 +1,16 @@
-"""Settings of what leaves this machine: whom notices go to, and by which way out."""
+"""Settings of what leaves this machine: where documents and notices go, and by which way out."""
 
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 (pydantic reads it when the class is made)
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from drivefeed.setting_sections import Section
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
-
-class ChannelSettings(_Section):
+class ChannelSettings(Section):
     """Where notices go."""
 
     name: Annotated[str, Field(min_length=1, max_length=80)] = Field(
@@ -69,7 +67,20 @@ class ChannelSettings(_Section):
         return self
 
 
-class WatchSettings(_Section):
+def _named_once(channels: list[ChannelSettings]) -> list[ChannelSettings]:
+    """Refuse two channels of one name: what was told by which could not be told apart."""
+    names = [one.name.casefold() for one in channels]
+    twice = {one.name for one in channels if names.count(one.name.casefold()) > 1}
+    if twice:
+        raise ValueError(f"there are several channels named {', '.join(sorted(twice))}")
+    return channels
+
+
+Channels = Annotated[list[ChannelSettings], AfterValidator(_named_once)]
+"""All channels, each with a name of its own."""
+
+
+class WatchSettings(Section):
     """What is worth a notice."""
 
     look_seconds: Annotated[float, Field(ge=1)] = Field(
@@ -92,7 +103,7 @@ class WatchSettings(_Section):
     )
 
 
-class OutboundSettings(_Section):
+class OutboundSettings(Section):
     """The way out of this machine, for all clients."""
 
     http_proxy: SecretStr | None = Field(

@@ -47,6 +47,8 @@ api_keys = Table(
     # A link that signs a browser in once, and the session it becomes.
     flag("is_link"),
     flag("is_session"),
+    # The key that signed a session in; revoking the key ends the session.
+    Column("made_from", String(64)),
     instant("expires_at"),
     instant("used_at"),
     instant("revoked_at"),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _MOST_IN_CARD = 10
 """Teams takes cards of at most 28 KB."""
 _LONGEST_TITLE = 160
+_LONGEST_TEXT = 30_000
+"""Slack cuts texts at 40,000 characters."""
 _COLOURS = {Severity.URGENT: "Attention", Severity.WARNING: "Warning", Severity.NOTICE: "Accent"}
 _HTML_COLOURS = {Severity.URGENT: "#b3261e", Severity.WARNING: "#9a6700", Severity.NOTICE: "#555"}
 _GREEN = "#1a7f37"
@@ -124,7 +126,7 @@ def slack_text(message: Message) -> dict[str, str]:
     # The three signs that Slack wants escaped; with them, nobody is mentioned by a name.
     for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(sign, entity)
-    return {"text": text}
+    return {"text": text[:_LONGEST_TEXT]}
 
 
 def json_document(message: Message) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from drivefeed.domain.explanations import Kind, explain
 from drivefeed.domain.notices import DAY_MS, NoticeKind, Severity, Trouble
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.visible import visible
+from drivefeed.domain.words import count_of
 from drivefeed.services.trouble_words import (
     because,
-    count_of,
     duration_of,
     explained,
     reason_of,

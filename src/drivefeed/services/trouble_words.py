@@ -6,6 +6,7 @@ from drivefeed.domain.explanations import explain
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.domain.visible import visible
+from drivefeed.domain.words import count_of
 
 _LONGEST_DETAIL = 300
 
@@ -35,11 +36,6 @@ def because(hold: str | None) -> str:
     """Return what a hold means, in brackets."""
     reason = reason_of(hold or "")
     return f" ({explain(reason).meaning.rstrip('.')})" if reason else ""
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def duration_of(ms: int) -> str:

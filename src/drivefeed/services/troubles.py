@@ -16,8 +16,9 @@ from drivefeed.domain.notices import (
     quota_step,
 )
 from drivefeed.domain.visible import visible
+from drivefeed.domain.words import count_of
 from drivefeed.services.connection_troubles import SIGN_IN
-from drivefeed.services.trouble_words import count_of, duration_of, explained, said
+from drivefeed.services.trouble_words import duration_of, explained, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -271,6 +271,7 @@ async def test_commands_show_notices_and_try_channels(tmp_path: Path) -> None:
             f'{MAIL}\nuser = "u"\npassword = "word"\ntls = "none"',
             "without TLS",
         ),
+        (f'{MAIL}\n[[notices]]\nname = "Desk"\n{MAIL}', "several channels named Desk, desk"),
         ('kind = "pager"\nurl = "x"', "notices.0.kind"),
     ],
 )

@@ -198,11 +198,27 @@ async def test_spans_go_through_the_proxy(
     assert proxy.asked == [f"CONNECT otel.example:{server.port}"]
 
 
-async def test_a_proxy_may_ask_for_a_password(authority: Authority, tmp_path: Path) -> None:
+async def test_a_proxy_may_ask_for_a_password(
+    authority: Authority, tmp_path: Path, seaweed: SeaweedServer
+) -> None:
     async with running_proxy("me:word") as proxy:
+        outbound = Outbound().changed(
+            http_proxy=proxy.url, ca_file=str(authority.ca), folder=tmp_path, https_proxy=proxy.url
+        )
+        async with tenant(authority, tmp_path / "drive", outbound) as (_, account):
+            signing = credential(account)
+            assert (await signing.get_token(account.scope)).token
+            await signing.close()
+        assert proxy.hosts == {LOGIN}
+        port = seaweed.endpoint_url.rpartition(":")[2]
+        settings = seaweed.settings | {"endpoint_url": f"http://s3.example:{port}"}
+        store = S3Store(BUCKET, prefix=new_prefix(), outbound=outbound, **settings)
+        await store.ensure_bucket()
+        await store.aclose()
+        assert proxy.hosts == {LOGIN, "s3.example"}
+        proxy.asked.clear()
         with running_receiver(authority.server_context("hook.example")) as server:
             url = server.at("hook.example")
-            outbound = Outbound().changed(https_proxy=proxy.url, ca_file=str(authority.ca))
             async with httpx.AsyncClient(transport=outbound.transport()) as client:
                 assert (await client.get(url)).status_code == 200
             session = outbound.session(url)

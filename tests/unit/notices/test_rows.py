@@ -9,7 +9,7 @@ import pytest
 
 from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
-from drivefeed.catalog.notices import list_notices, reconcile
+from drivefeed.catalog.notices import forget_past, list_notices, reconcile
 from drivefeed.domain.notices import NoticeKind, Severity, Subscription, Trouble
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
@@ -204,6 +204,15 @@ async def test_a_channel_that_is_gone_is_given_up(catalog: Catalog) -> None:
     assert await drop_unknown(catalog, ["other"]) == 1
     assert await drop_unknown(catalog, ["other"]) == 0
     assert await sent(catalog) == []
+
+
+async def test_past_notices_are_forgotten(catalog: Catalog, clock: ManualClock) -> None:
+    await reconcile(catalog, [trouble("one"), trouble("two")], [EVERYTHING])
+    await sent(catalog)
+    await reconcile(catalog, [trouble("two")], [EVERYTHING])
+    clock.turn(days=1)
+    assert await forget_past(catalog, before=clock.now()) == 1
+    assert [one["subject_id"] for one in await list_notices(catalog)] == ["two"]
 
 
 async def test_what_is_not_known_yet_is_not_over(catalog: Catalog) -> None:

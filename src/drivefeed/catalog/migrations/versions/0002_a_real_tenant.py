@@ -20,6 +20,7 @@ _SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Add columns to what is there, then make the new tables."""
     op.add_column("orgs", sa.Column("embedding", sa.Text()))
+    op.create_index("ix_items_listed", "items", ["drive_id", sa.text("lower(name)"), "item_id"])
     for column in (
         sa.Column("sign_in", sa.String(20)),
         sa.Column("tenant_id", sa.Text()),
@@ -85,6 +86,7 @@ def _make_access_tables() -> None:
         sa.Column("scopes", sa.Text(), nullable=False),
         sa.Column("is_link", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("is_session", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("made_from", sa.String(64)),
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("used_at", sa.BigInteger()),
         sa.Column("revoked_at", sa.BigInteger()),

@@ -1,0 +1,58 @@
+"""Sections of the settings that say how a part does its work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+
+class Section(BaseModel):
+    """A table of the settings file; names that it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class S3Settings(Section):
+    """Where documents are kept, if not in the data folder."""
+
+    bucket: str = Field(description="The bucket; it must exist.")
+    endpoint_url: str | None = Field(
+        default=None, description="The service, if it is not Amazon's own."
+    )
+    region: str | None = Field(default=None, description="The region, if the environment has none.")
+    access_key: SecretStr | None = Field(
+        default=None, description="Empty to use the machine's own credentials."
+    )
+    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
+    prefix: str = Field(default="", description="Comes before all keys of ours.")
+
+
+class ExtractionSettings(Section):
+    """What reading the text of one file may use."""
+
+    processes: Annotated[int, Field(ge=1, le=16)] = Field(
+        default=2, description="How many files are read at a time."
+    )
+    memory_mb: Annotated[int, Field(ge=128)] = Field(
+        default=1024, description="Memory of one reading process."
+    )
+    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
+        default=60, description="Computing time for one file."
+    )
+    wall_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=120.0, description="Time on the clock for one file."
+    )
+    max_chunks: Annotated[int, Field(ge=1)] = Field(
+        default=5_000, description="Files with more chunks are refused."
+    )
+    ocr: bool = Field(
+        default=False,
+        description="Read scanned pages and pictures by OCR; needs the extra ocr and 1 GB more.",
+    )
+    ocr_pages: Annotated[int, Field(ge=1)] = Field(
+        default=50, description="Pages of one file that are read by OCR; further ones are left out."
+    )
+    ocr_page_seconds: Annotated[float, Field(ge=1)] = Field(
+        default=60.0, description="Time that a page for OCR adds to the two limits of time."
+    )
