@@ -107,9 +107,7 @@ async def _collect(settings: Settings, log: Path | None, *, with_names: bool) ->
         if catalog is not None:
             failures = await examination.newest_failures(catalog, limit=_FAILURES)
             told = [{**one, "detail": veil.text(str(one["detail"]))} for one in failures]
-            bundle.add_json(
-                "failures.json", told, "what was last written down of failures"
-            )
+            bundle.add_json("failures.json", told, "what was last written down of failures")
         await _add_queues(bundle, settings, veil)
         _add_log(bundle, settings, log, veil)
     _say_left_out(bundle, with_names=with_names)
