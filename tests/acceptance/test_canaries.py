@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import time
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,6 +48,7 @@ from support.canaries import (
 )
 from support.commands import run_command
 from support.echo import running_echo
+from support.processes import until
 from support.threaded_sim import threaded_sim
 from support.valkey import ValkeyServer, free_port
 
@@ -91,8 +91,9 @@ def _plant(sim: GraphSim, issued: Issued) -> None:
         drive.create_file(name, text.encode())
     stolen = sim.access_token()
     said = (
-        f"Request with Authorization: Bearer {stolen} and client_secret={sim.endpoints.client_secret}"
-        f" for https://tenant.sharepoint.invalid/_layouts/15/download.aspx?tempauth={SIGNED} failed."
+        f"Request with Authorization: Bearer {stolen} and client_secret="
+        f"{sim.endpoints.client_secret} for https://tenant.sharepoint.invalid/_layouts/15/"
+        f"download.aspx?tempauth={SIGNED} failed."
     )
     sim.faults.add(
         "status", op="content", name="Refused-whelk.txt", status=403, message=said, count=-1
@@ -278,6 +279,7 @@ def test_a_bundle_without_names_names_nobody(scene: Scene) -> None:
     ends = scene.town.sim.endpoints
     names: dict[str, str | bytes] = {name: name for name in NAMES} | {
         "a part of a name": "whelk",
+        "connection": "Harbour",
         "person": ends.user_name,
         "tenant": ends.tenant_id,
         "app": ends.client_id,
@@ -298,7 +300,7 @@ def test_a_bundle_without_names_names_nobody(scene: Scene) -> None:
     ]
     assert not found
     named = b"".join(content for _, content in in_zip((scene.town.home / "named.zip").read_bytes()))
-    assert b"whelk" in named
+    assert b"Harbour" in named
     listed = dict(in_zip(bundle))["bundle contents.txt"].decode()
     assert "doctor.json" in listed
     assert "tracebacks.txt" in listed
@@ -373,39 +375,44 @@ def test_the_scanner_finds_what_stands_in_the_middle_of_something_encoded() -> N
     assert not scanner.scan("", b"nothing of the kind" * 1000)
 
 
-def test_the_scanner_finds_a_canary_in_each_place(scene: Scene, tmp_path: Path) -> None:
-    """Plants one on purpose in a copy of each place, or in the place where it goes away again."""
-    scanner = Scanner({"proof": PROOF})
-    town = scene.town
+PROVEN = Scanner({"proof": PROOF})
 
-    def finds(pieces: Iterator[tuple[str, bytes]]) -> bool:
-        return bool(scanner.scan_all(pieces))
 
-    assert not finds(_places(scene))
+def _finds(pieces: Iterator[tuple[str, bytes]]) -> set[str]:
+    """Return the places in which the canary that is planted on purpose is found."""
+    return {one.place for one in PROVEN.scan_all(pieces)}
 
+
+def test_without_one_on_purpose_none_is_found(scene: Scene) -> None:
+    assert not _finds(_places(scene))
+
+
+def test_the_scanner_finds_one_in_a_log(scene: Scene, tmp_path: Path) -> None:
     log = tmp_path / "up.log"
-    shutil.copy(town.log, log)
+    shutil.copy(scene.town.log, log)
     with log.open("a") as file:
         file.write(json.dumps({"event": f"said {PROOF}"}) + "\n")
-    assert finds(in_file(log))
+    assert _finds(in_file(log))
 
+
+def test_the_scanner_finds_one_in_the_catalog(tmp_path: Path) -> None:
     copy = tmp_path / "catalog.sqlite"
     with closing(sqlite3.connect(copy)) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE facts (name TEXT, value TEXT, bytes BLOB)")
         database.commit()
-        assert not finds(in_sqlite(copy))
+        assert not _finds(in_sqlite(copy))
         # In the WAL alone, and cut up by the ends of pages.
         database.execute("INSERT INTO facts VALUES ('a', ?, NULL)", (f"{'x' * 9000}{PROOF}",))
         database.commit()
-        assert any(one.place == "facts.value" for one in scanner.scan_all(in_sqlite(copy)))
+        assert "facts.value" in _finds(in_sqlite(copy))
         database.execute("DELETE FROM facts")
         database.execute("INSERT INTO facts VALUES ('a', NULL, ?)", (PROOF.encode(),))
         database.commit()
-        assert {"facts.bytes", "catalog.sqlite-wal"} <= {
-            one.place for one in scanner.scan_all(in_sqlite(copy))
-        }
+        assert {"facts.bytes", "catalog.sqlite-wal"} <= _finds(in_sqlite(copy))
 
+
+def test_the_scanner_finds_one_in_redis_and_in_its_file(scene: Scene) -> None:
     with scene.valkey.client() as client:
         for plant in (
             lambda: client.set("proof", PROOF),
@@ -417,42 +424,51 @@ def test_the_scanner_finds_a_canary_in_each_place(scene: Scene, tmp_path: Path) 
             lambda: client.xadd("proof", {"field": PROOF}),
         ):
             plant()
-            assert finds(in_redis(scene.valkey.url))
+            assert _finds(in_redis(scene.valkey.url))
             client.delete("proof")
-        assert not finds(in_redis(scene.valkey.url))
-        # The file remembers what the server forgot.
-        deadline = time.monotonic() + 30
-        while not finds(in_folder(scene.valkey.folder)):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        assert not _finds(in_redis(scene.valkey.url))
+    # The file remembers what the server forgot; it is written behind the answers.
+    until(lambda: _finds(in_folder(scene.valkey.folder)), seconds=30, what="the append-only file")
 
+
+def test_the_scanner_finds_one_on_the_board_and_in_a_bundle(scene: Scene) -> None:
+    with scene.valkey.client() as client:
         job = client.zrange("drivefeed:transfer:failed", 0, 0)[0]
         key = f"drivefeed:transfer:{job}"
         reason = client.hget(key, "failedReason") or ""
         client.hset(key, "failedReason", f"{reason} {PROOF}")
-        assert finds(_board_pages(scene.board))
-        town.command("support-bundle", "-o", "proof.zip")
-        assert finds(in_zip((town.home / "proof.zip").read_bytes()))
-        client.hset(key, "failedReason", reason)
+        try:
+            assert _finds(_board_pages(scene.board))
+            scene.town.command("support-bundle", "-o", "proof.zip", "--with-names")
+            bundle = (scene.town.home / "proof.zip").read_bytes()
+            assert _finds(in_zip(bundle)) == {"bundle tracebacks.txt"}
+            assert not _finds(iter([("as it is packed", bundle)]))
+        finally:
+            client.hset(key, "failedReason", reason)
 
-    with closing(sqlite3.connect(town.data / "catalog.sqlite", timeout=30)) as database:
+
+def test_the_scanner_finds_one_on_pages_and_in_answers(scene: Scene) -> None:
+    path = scene.town.data / "catalog.sqlite"
+    with closing(sqlite3.connect(path, timeout=30)) as database:
         database.execute("UPDATE connections SET name = ?", (PROOF,))
         database.commit()
-        assert any(one.place.startswith("page /") for one in scanner.scan_all(town.pages()))
-        assert any(one.place.startswith("page /v1") for one in scanner.scan_all(town.pages()))
+        found = _finds(scene.town.pages())
         database.execute("UPDATE connections SET name = 'Harbour'")
         database.commit()
+    assert {"page /", "page /v1/"} <= found
 
+
+def test_the_scanner_finds_one_in_metrics_and_spans(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry = CollectorRegistry()
     Counter("proof", "A metric.", ["label"], registry=registry).labels(PROOF).inc()
-    assert scanner.scan("metrics", generate_latest(registry))
+    assert PROVEN.scan("metrics", generate_latest(registry))
 
     before = len(scene.collector.bodies)
-    with pytest.MonkeyPatch.context() as environ:
-        environ.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", scene.collector.url)
-        _export(PROOF)
-    assert finds(iter([("span", body) for body in scene.collector.bodies[before:]]))
-    del scene.collector.bodies[before:]
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", scene.collector.url)
+    _export(PROOF)
+    assert _finds(iter([("span", body) for body in scene.collector.bodies[before:]]))
 
 
 def _export(value: str) -> None:

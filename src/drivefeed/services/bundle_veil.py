@@ -45,7 +45,7 @@ _OF_TENANT: Final = re.compile(
 _DRIVE: Final = re.compile(r"\bb![\w-]{16,}")
 _ITEM: Final = re.compile(r"\b01[A-Z2-7]{32}\b")
 _FRAME: Final = re.compile(r'^(\s*File ")([^"]+)(", line \d+.*)$')
-_OURS: Final = re.compile(r".*?((?:site-packages|src|lib/python[\d.]+)/)")
+_OURS: Final = re.compile(r".*((?:site-packages|src|lib/python[\d.]+)/)")
 
 
 class Veil:
@@ -80,16 +80,17 @@ class Veil:
         text = redact(text)
         if self.with_names:
             return text
-        text = self._without_known(text)
+        # Whole addresses first: a name in the middle of one would leave its rest behind.
         text = _MAIL.sub("<person>", text)
         text = _URL.sub(_url, text)
+        text = _HOST.sub(_host, text)
+        text = self._without_known(text)
         text = _QUOTED.sub(self._quoted, text)
         text = _DRIVE.sub("<drive>", text)
         text = _ITEM.sub("<item>", text)
         text = _OF_TENANT.sub(r"\1\2<id>", text)
         text = _PATH.sub(self._path, text)
-        text = _FILE.sub("<file>", text)
-        return _HOST.sub(_host, text)
+        return _FILE.sub("<file>", text)
 
     def traceback(self, text: str) -> str:
         """Return a traceback whose frames and source lines stay, but for where they are kept."""
