@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -27,21 +26,20 @@ from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
+from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
-from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
+from drivefeed.telemetry import log
 from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
-    from drivefeed.queue.events import QueueEvent
 
 _CONNECT_AGAIN_SECONDS = 10.0
-_SAY_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 3.0
 """Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
@@ -196,7 +194,7 @@ class Daemon:
             prefix=settings.queue_prefix,
             name=f"{socket.gethostname()}-{os.getpid()}",
             ids=self.parts.around.ids,
-            on_event=_QueueEvents(),
+            on_event=QueueEvents(),
         )
         stack.push_async_callback(queue.aclose)
         await queue.check()
@@ -277,27 +275,3 @@ class Daemon:
                         await self._accounts_changed.wait()
             else:
                 return
-
-
-class _QueueEvents:
-    """Counts what happens in the queues, and says what goes wrong once in a while."""
-
-    def __init__(self) -> None:
-        self._said: dict[tuple[str, str], float] = {}
-
-    def __call__(self, event: QueueEvent) -> None:
-        QUEUE_EVENTS.labels(event.stage, event.kind).inc()
-        if event.waited_ms is not None:
-            QUEUE_WAIT_SECONDS.labels(event.stage).observe(event.waited_ms / 1000)
-        if event.kind in {"stalled", "error"} and self._is_news(event):
-            _log.warning(
-                f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
-            )
-
-    def _is_news(self, event: QueueEvent) -> bool:
-        key = (event.stage, event.kind)
-        now = time.monotonic()
-        if now - self._said.get(key, -_SAY_AGAIN_SECONDS) < _SAY_AGAIN_SECONDS:
-            return False
-        self._said[key] = now
-        return True
