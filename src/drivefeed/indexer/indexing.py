@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-    from drivefeed.indexer.embed import Embedder
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Chunk, Extraction, Limits
     from drivefeed.ports import (

@@ -10,7 +10,6 @@ from drivefeed.indexer.snippet import Snippet, snippet
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from drivefeed.indexer.embed import Embedder
     from drivefeed.ports import Point, SearchFilter, SearchHit, VectorIndex
 
     Keep = Callable[[Sequence[Point]], Awaitable[set[tuple[str, int]]]]
