@@ -17,15 +17,13 @@ from drivefeed.domain.remote import DriveRef
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from tokenizers import Tokenizer
+    from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
-    from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
-    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
+    from drivefeed.indexer.shelf import Shelf
+    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
@@ -55,8 +53,7 @@ class Parts:
     source: GraphSource
     accounts: dict[str, GraphAccount]
     store: ObjectStore
-    index: VectorIndex
-    embedder: LocalEmbedder
+    index: Shelf
     jobs: CatalogIndexJobs
 
     @property
@@ -64,7 +61,7 @@ class Parts:
         """Search over the index."""
         from drivefeed.indexer.search import Searcher
 
-        return Searcher(self.embedder, self.index)
+        return Searcher(self.index)
 
 
 def make_data_dir(settings: Settings) -> None:
@@ -107,7 +104,7 @@ async def open_parts(
 ) -> AsyncIterator[Parts]:
     """Open catalog, source, store and index; nothing is asked of them yet."""
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
-    from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.embedding import open_shelf
     from drivefeed.sources.graph.source import GraphSource
 
     around = around or Surroundings.real()
@@ -124,9 +121,7 @@ async def open_parts(
         stack.push_async_callback(source.aclose)
         store = open_store(settings)
         stack.push_async_callback(store.aclose)
-        embedder = LocalEmbedder(threads=settings.embedding_threads)
-        stack.push_async_callback(embedder.aclose)
-        index = open_index(settings, embedder)
+        index = await open_shelf(settings, catalog)
         stack.push_async_callback(index.aclose)
         parts = Parts(
             settings=settings,
@@ -136,7 +131,6 @@ async def open_parts(
             accounts=accounts,
             store=store,
             index=index,
-            embedder=embedder,
             jobs=CatalogIndexJobs(catalog),
         )
         for account in settings.accounts:
@@ -160,28 +154,6 @@ def open_store(settings: Settings) -> ObjectStore:
         access_key=s3.access_key.get_secret_value() if s3.access_key else None,
         secret_key=s3.secret_key.get_secret_value() if s3.secret_key else None,
         prefix=s3.prefix,
-    )
-
-
-def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
-    """Return the vector index of the settings: a Qdrant server, or the embedded one."""
-    if not settings.qdrant_url:
-        from drivefeed.indexer.vectors.edge import EdgeIndex
-
-        return EdgeIndex(
-            settings.data_dir / "index",
-            model_name=embedder.name,
-            dimension=embedder.dimension,
-        )
-    from drivefeed.indexer.vectors.server import ServerIndex
-
-    key = settings.qdrant_api_key
-    return ServerIndex(
-        settings.qdrant_url,
-        api_key=key.get_secret_value() if key else None,
-        collection=settings.collection,
-        model_name=embedder.name,
-        dimension=embedder.dimension,
     )
 
 
@@ -266,17 +238,3 @@ def _policy(wanted: ConnectionSettings) -> Policy:
 async def connect_all(parts: Parts) -> list[str]:
     """Connect every folder of the settings; return the connections' ids."""
     return [await add_connection(parts, wanted) for wanted in parts.settings.connections]
-
-
-def tokenizer_once() -> Callable[[], Tokenizer]:
-    """Return a function that loads the model's tokenizer at its first call."""
-    loaded: list[Tokenizer] = []
-
-    def load() -> Tokenizer:
-        from drivefeed.indexer.embed import load_tokenizer
-
-        if not loaded:
-            loaded.append(load_tokenizer())
-        return loaded[0]
-
-    return load

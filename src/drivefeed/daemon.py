@@ -13,6 +13,7 @@ from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
     open_indexing,
+    open_reindexing,
     stages_of,
     windows_of,
 )
@@ -36,6 +37,7 @@ from drivefeed.web.local import LocalApi
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.queue.events import QueueEvent
+    from drivefeed.services.reindex import Reindexing
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _SAY_AGAIN_SECONDS = 10.0
@@ -128,13 +130,13 @@ class Daemon:
             configure_tracing()
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
-            workers, relay, schedule = await self._assemble(stack, queue)
+            workers, relay, schedule, reindexing = await self._assemble(stack, queue)
             local = LocalApi(
                 self.parts.settings.data_dir,
                 catalog=self.parts.catalog,
                 searcher=self.parts.searcher,
                 index=self.parts.index,
-                embedder=self.parts.embedder,
+                reindexing=reindexing,
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
@@ -144,6 +146,7 @@ class Daemon:
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
+                    group.create_task(reindexing.run(), name="reindex"),
                 ]
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
@@ -199,7 +202,7 @@ class Daemon:
 
     async def _assemble(
         self, stack: AsyncExitStack, queue: BullmqQueue
-    ) -> tuple[Workers, Relay, Schedule]:
+    ) -> tuple[Workers, Relay, Schedule, Reindexing]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
         indexing = await open_indexing(parts, stack)
@@ -220,7 +223,7 @@ class Daemon:
             attempts=attempts_of(parts.settings),
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
-        return workers, relay, schedule
+        return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""

@@ -561,6 +561,10 @@ class VectorIndex(Protocol):
         """
         ...
 
+    async def drop(self) -> None:
+        """Close, and erase everything; fine if there is nothing."""
+        ...
+
     async def aclose(self) -> None:
         """Flush and close."""
         ...

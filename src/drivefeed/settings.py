@@ -97,6 +97,38 @@ class S3Settings(_Section):
     prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
+class EmbeddingSettings(_Section):
+    """An embedding model, and who runs it."""
+
+    provider: Annotated[str, Field(pattern="^(local|multilingual|openai|ollama)$")] = Field(
+        default="local",
+        description="local, multilingual (both in this process), openai (any service with "
+        "OpenAI's API) or ollama.",
+    )
+    model: str = Field(default="", description="The model's name at a service.")
+    base_url: str = Field(default="", description="The service, if not at its usual address.")
+    api_key: SecretStr | None = Field(default=None, description="For services that want one.")
+    dimension: Annotated[int, Field(ge=1, le=65_536)] | None = Field(
+        default=None, description="Numbers in a vector; needed for models drivefeed does not know."
+    )
+    max_tokens: Annotated[int, Field(ge=32)] | None = Field(
+        default=None, description="Most tokens of a text, where not what is known of the model."
+    )
+    query_prefix: str | None = Field(
+        default=None, description="In front of queries, where not what is known of the model."
+    )
+    document_prefix: str | None = Field(default=None, description="The same for documents.")
+    shorten: bool = Field(
+        default=False, description="Ask the service for vectors of just that dimension (openai)."
+    )
+    batch: Annotated[int, Field(ge=1, le=2048)] = Field(
+        default=32, description="Most texts of a request to a service."
+    )
+    timeout_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="For one request to a service."
+    )
+
+
 class ExtractionSettings(_Section):
     """What reading the text of one file may use."""
 
@@ -184,8 +216,16 @@ class Settings(BaseSettings):
     attempts: dict[Stage, Annotated[int, Field(ge=1)]] = Field(
         default={}, description="How often a step is tried, by stage, where not the default."
     )
+    embedding: EmbeddingSettings = Field(
+        default=EmbeddingSettings(),
+        description="The model that makes documents searchable by meaning. Another one for an "
+        "index that is there needs `drivefeed reindex`.",
+    )
+    embeddings: dict[str, EmbeddingSettings] = Field(
+        default={}, description="Further ones, by name, for `drivefeed reindex --to`."
+    )
     embedding_threads: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="Threads of the embedding model."
+        default=2, description="Threads of a model in this process."
     )
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."

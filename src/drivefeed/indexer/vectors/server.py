@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from drivefeed.indexer.vectors.fusion import depth, fuse
-from drivefeed.indexer.vectors.identity import Identity
+from drivefeed.indexer.vectors.identity import FIRST_PROVIDER, Identity
 from drivefeed.indexer.vectors.payload import (
     DENSE,
     SPARSE,
@@ -47,6 +47,7 @@ class ServerIndex:
         collection: the collection's name.
         model_name: the embedding model, remembered on creation.
         dimension: how many numbers a dense vector has, remembered on creation.
+        provider: who runs the model, remembered on creation.
         timeout: seconds a request may take.
     """
 
@@ -58,11 +59,12 @@ class ServerIndex:
         collection: str = "drivefeed",
         model_name: str,
         dimension: int,
+        provider: str = FIRST_PROVIDER,
         timeout: int = 30,
     ) -> None:
         self._where = f"the collection {collection!r} at {url}"
         self._collection = collection
-        self._made_for = Identity(model=model_name, dimension=dimension)
+        self._made_for = Identity(model=model_name, dimension=dimension, provider=provider)
         self._connect: Callable[[], Any] = lambda: _remote(url, api_key, timeout)
         self._local = False
         self._client: Any = None
@@ -71,7 +73,9 @@ class ServerIndex:
         self._turn: asyncio.Lock | nullcontext[None] = nullcontext()
 
     @classmethod
-    def local(cls, path: str, *, model_name: str, dimension: int) -> Self:
+    def local(
+        cls, path: str, *, model_name: str, dimension: int, provider: str = FIRST_PROVIDER
+    ) -> Self:
         """Make an index on qdrant-client's local mode, for tests and comparisons only.
 
         Local mode is an imitation of the server in Python: it works on the event loop, has no
@@ -81,8 +85,9 @@ class ServerIndex:
             path: a folder, or ``:memory:``.
             model_name: as for the class.
             dimension: as for the class.
+            provider: as for the class.
         """
-        index = cls(path, model_name=model_name, dimension=dimension)
+        index = cls(path, model_name=model_name, dimension=dimension, provider=provider)
         index._connect = lambda: _in_process(path)
         index._local = True
         index._turn = asyncio.Lock()
@@ -194,6 +199,20 @@ class ServerIndex:
             client, self._client = self._client, None
         if client is not None:
             await client.close()
+
+    async def drop(self) -> None:
+        """Erase the collection, and close; fine if it is not there.
+
+        Raises:
+            PartDown, Throttled, NeedsAttention, Transient: as their docstrings say.
+        """
+        async with translated("be removed", self._where):
+            client = self._client or await asyncio.to_thread(self._connect)
+            try:
+                await client.delete_collection(self._collection)
+            finally:
+                self._client = None
+                await client.close()
 
     async def _set(self, must: Sequence[Condition], payload: dict[str, Any]) -> int:
         async with self._session("update points") as client:
