@@ -128,10 +128,8 @@ def open_index(settings: Settings, made: Made) -> VectorIndex:
 def _told_apart(settings: Settings, catalog: Catalog, active: Made) -> str:
     """Return a sentence where the settings ask for something else than what is in use."""
     asked = target_of(settings, catalog, None)
-    others = [
-        _made("", _open(settings, catalog, _choice(one))) for one in settings.embeddings.values()
-    ]
-    if active.embedding in {asked.embedding, *(one.embedding for one in others)}:
+    named = [target_of(settings, catalog, name) for name in settings.embeddings]
+    if active.embedding in {one.embedding for one in (asked, *named)}:
         return ""
     return (
         f"The vector index was made with {active.words} and goes on with it, but the settings ask "

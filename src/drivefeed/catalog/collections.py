@@ -99,15 +99,11 @@ async def begin_building(
             number = found.number + 1
             named = replace(wanted, name=f"{wanted.name}-{number}")
             found = replace(found, building=named, number=number)
-        assert found.building is not None
         found = replace(found, leave_out=leave_out)
         await _write(connection, index, found)
-        if not leave_out:
-            await connection.execute(
-                reindexed.delete().where(
-                    reindexed.c.collection == found.building.name, reindexed.c.chunks.is_(None)
-                )
-            )
+        if found.building is not None and not leave_out:
+            mine = reindexed.c.collection == found.building.name
+            await connection.execute(reindexed.delete().where(mine, reindexed.c.chunks.is_(None)))
     return found
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +207,7 @@ class _Model:
         """Run one text, take the mean over its tokens, and scale it to length one."""
         import numpy as np
 
-        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
+        ids = np.array([self._tokenizer.encode(clean(text)).ids], dtype=np.int64)
         (hidden,) = self._session.run(
             None,
             {

@@ -24,7 +24,7 @@ MODEL_FILE: Final = PinnedFile(
     "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     extra="drivefeed[multilingual]",
 )
-_MOST_CHARACTERS: Final = 20_000
+_MOST_CHARACTERS: Final = 4_000
 """The engine embeds a longer text window by window, without an end; a chunk is never as long."""
 
 
@@ -66,10 +66,10 @@ class MultilingualEmbedder:
             ModelFilesError: The model can't be loaded.
         """
         model = self._opened()
-        outside = int(model.token_count("", False))
+        outside = int(model.token_count("a", False)) - 1
 
         def count(text: str) -> int:
-            return int(model.token_count(_readable(text), False)) - outside
+            return max(0, int(model.token_count(_readable(text), False)) - outside)
 
         return count
 

@@ -20,6 +20,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.indexer.embed_refusals import TooLongError, refusal
 from drivefeed.indexer.embed_tokens import estimate_tokens
+from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +142,7 @@ class RemoteEmbedder:
 
     async def _embed(self, texts: list[str], *, patience: float) -> list[list[float]]:
         try:
-            return await self._patiently(texts, patience)
+            return await self._patiently([clean(text) for text in texts], patience)
         except TooLongError as error:
             return await self._in_parts(texts, error, patience)
 

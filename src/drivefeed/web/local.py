@@ -138,19 +138,22 @@ class LocalApi:
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
-        @app.get("/v1/index/reindex")
-        async def reindex_state() -> dict[str, Any]:
-            return (await self._reindexing.state()).as_dict()
-
-        @app.post("/v1/index/reindex")
-        async def start_reindex(to: str | None = None, *, leave_out: bool = False) -> Any:
-            return (await self._reindexing.start(to, leave_out=leave_out)).as_dict()
-
-        @app.delete("/v1/index/reindex")
-        async def cancel_reindex() -> dict[str, Any]:
-            return (await self._reindexing.cancel()).as_dict()
-
+        _add_reindexing(app, self._reindexing)
         return app
+
+
+def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:
+    @app.get("/v1/index/reindex")
+    async def look() -> dict[str, Any]:
+        return (await reindexing.state()).as_dict()
+
+    @app.post("/v1/index/reindex")
+    async def start(to: str | None = None, *, leave_out: bool = False) -> dict[str, Any]:
+        return (await reindexing.start(to, leave_out=leave_out)).as_dict()
+
+    @app.delete("/v1/index/reindex")
+    async def cancel() -> dict[str, Any]:
+        return (await reindexing.cancel()).as_dict()
 
 
 class _Server(uvicorn.Server):
