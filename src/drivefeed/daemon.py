@@ -20,6 +20,7 @@ from drivefeed.assembly import (
 from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.embedding import difference
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
@@ -205,6 +206,8 @@ class Daemon:
     ) -> tuple[Workers, Relay, Schedule, Reindexing]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
+        if words := await difference(parts.settings, parts.catalog):
+            _log.warning("embedding_differs", words=words)
         indexing = await open_indexing(parts, stack)
         concurrency = concurrency_of(parts.settings)
         self._runner = Runner(

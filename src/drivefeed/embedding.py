@@ -15,7 +15,6 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.providers import HERE, EmbeddingChoice, open_embedder
 from drivefeed.indexer.shelf import Collection, Shelf
 from drivefeed.indexer.vectors import identity
-from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 EMBEDDED: Final = "embedded"
 _FOLDER: Final = "index"
-
-_log = log("embedding")
 
 
 def index_name(settings: Settings) -> str:
@@ -47,13 +44,23 @@ async def open_shelf(settings: Settings, catalog: Catalog) -> Shelf:
         made = _found_on_disk(settings) or target_of(settings, catalog, None)
         known = await remember_active(catalog, index, made)
     assert known.active is not None
-    said = _told_apart(settings, catalog, known.active)
-    if said:
-        _log.warning("embedding_differs", words=said)
     shelf = Shelf(open_collection(settings, catalog, known.active))
     if known.building is not None:
         shelf.building = open_collection(settings, catalog, known.building)
     return shelf
+
+
+async def difference(settings: Settings, catalog: Catalog) -> str:
+    """Return a sentence where the settings ask for another model than is in use; else nothing."""
+    active = (await collections_of(catalog, index_name(settings))).active
+    asked = target_of(settings, catalog, None)
+    named = [target_of(settings, catalog, name) for name in settings.embeddings]
+    if active is None or active.embedding in {one.embedding for one in (asked, *named)}:
+        return ""
+    return (
+        f"The vector index was made with {active.words} and goes on with it, but the settings ask "
+        f"for {asked.words}. 'drivefeed reindex' changes it; or go back to the former setting."
+    )
 
 
 def target_of(settings: Settings, catalog: Catalog, to: str | None) -> Made:
@@ -122,18 +129,6 @@ def open_index(settings: Settings, made: Made) -> VectorIndex:
         model_name=made.model,
         dimension=made.dimension,
         provider=made.provider,
-    )
-
-
-def _told_apart(settings: Settings, catalog: Catalog, active: Made) -> str:
-    """Return a sentence where the settings ask for something else than what is in use."""
-    asked = target_of(settings, catalog, None)
-    named = [target_of(settings, catalog, name) for name in settings.embeddings]
-    if active.embedding in {one.embedding for one in (asked, *named)}:
-        return ""
-    return (
-        f"The vector index was made with {active.words} and goes on with it, but the settings ask "
-        f"for {asked.words}. 'drivefeed reindex' changes it; or go back to the former setting."
     )
 
 

@@ -153,12 +153,15 @@ def test_an_index_changes_its_model_while_it_is_used(tmp_path: Path, figure: Fig
         assert len(daemon.sim.downloads(since=mark)) <= 2
         assert KEY not in (home / "up.log").read_text()
         daemon.command("verify")
+        assert_it_changes_back(daemon)
 
-        # And back, without a daemon, by the command itself.
-        daemon.stop()
-        assert daemon.json("reindex", "--to", "local")["state"] == "idle"
-        assert list(made_with(daemon)) == ["index-3"]
-        assert made_with(daemon)["index-3"]["provider"] == "local"
-        assert len(daemon.json("search", WORDS, "--limit", "50")) == FILES
-        daemon.start()
-        assert_whole(daemon)
+
+def assert_it_changes_back(daemon: Daemon) -> None:
+    # Without a daemon, the command does it.
+    daemon.stop()
+    assert daemon.json("reindex", "--to", "local")["state"] == "idle"
+    assert list(made_with(daemon)) == ["index-3"]
+    assert made_with(daemon)["index-3"]["provider"] == "local"
+    assert len(daemon.json("search", WORDS, "--limit", "50")) == FILES
+    daemon.start()
+    assert_whole(daemon)

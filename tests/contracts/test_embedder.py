@@ -87,6 +87,6 @@ async def test_chunks_by_its_tokenizer_are_no_longer_than_it_takes(embedder: Emb
     )
     assert len(found.chunks) > 3
     if callable(counts):
-        assert counts("") == 0
+        assert counts("") <= 1
         assert counts("one two") > 1
         assert max(counts(chunk.text) for chunk in found.chunks) <= embedder.max_tokens

@@ -11,7 +11,7 @@ import json
 import math
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -132,7 +132,9 @@ class _Handler(BaseHTTPRequestHandler):
         if retry_after is not None:
             self.send_header("Retry-After", retry_after)
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
+        # Who was killed or has waited long enough does not listen any more.
+        with suppress(ConnectionError):
+            self.wfile.write(content[: len(content) // 2] if cut else content)
         self.close_connection = cut
 
     def log_message(self, *_: Any) -> None:

