@@ -226,7 +226,9 @@ class Reindexing:
         rounds = 0
         while (building := self._shelf.building) is not None:
             async with building.kept_open():
-                if not await self._build_some(building) and await self._is_held(building):
+                if await self._build_some(building):
+                    continue
+                if await self._is_held(building):
                     return
                 former = await self._swap(building)
             rounds += 1

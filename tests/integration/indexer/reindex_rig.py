@@ -172,12 +172,6 @@ class ReindexRig:
     async def active(self) -> Any:
         return (await collections_of(self.catalog, INDEX)).active
 
-    def lose(self, sent: Submission) -> None:
-        """Lose the object of a file."""
-        for path in self.home.joinpath("objects").rglob("*"):
-            if path.is_file() and sent.import_id in str(path):
-                path.unlink()
-
     async def close(self) -> None:
         await self.shelf.aclose()
         await self.store.aclose()
