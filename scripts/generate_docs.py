@@ -22,6 +22,9 @@ from pydantic import BaseModel  # noqa: E402 - path first
 
 from drivefeed.domain.explanations import EXPLANATIONS, Kind  # noqa: E402 - path first
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
+from drivefeed.domain.model import Policy  # noqa: E402 - path first
+from drivefeed.domain.policies import policy_words  # noqa: E402 - path first
+from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
@@ -162,6 +165,20 @@ def default_of(field: FieldInfo) -> str:
     return f"`{value}`"
 
 
+def policy_options() -> str:
+    """List the options of a connection's policy."""
+    defaults = policy_words(Policy())
+    rows = [
+        (
+            f"`{one.name}`",
+            defaults[one.name],
+            f"{one.meaning} Allowed: {one.allowed}.".replace("*", "\\*"),
+        )
+        for one in OPTIONS
+    ]
+    return table(("Option", "Default", "Meaning"), rows)
+
+
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/architecture.md": {
         "lifecycle picture": lifecycle_picture,
@@ -169,6 +186,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "payloads": payloads,
     },
     "docs/reasons.md": {"reasons": reasons},
+    "docs/connecting.md": {"policy options": policy_options},
     "docs/operations.md": {"queues": queues},
     "docs/settings.md": {
         "settings": lambda: settings(Settings, "DRIVEFEED_"),

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
+    from drivefeed.indexing_settings import ExtractionSettings
     from drivefeed.ports import Embedder, Stage
-    from drivefeed.settings import ExtractionSettings, Settings
+    from drivefeed.settings import Settings
     from drivefeed.stages.runner import StageRun
 
 _LEAST_WINDOW = 20

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drivefeed.account_parts import open_accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
-from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
@@ -19,6 +19,7 @@ from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from drivefeed.account_parts import AccountParts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.search import Searcher
@@ -55,6 +56,7 @@ class Parts:
     store: ObjectStore
     index: Shelf
     jobs: CatalogIndexJobs
+    signing: AccountParts
 
     @property
     def searcher(self) -> Searcher:
@@ -110,9 +112,10 @@ async def open_parts(
     around = around or Surroundings.real()
     async with AsyncExitStack() as stack:
         catalog = await stack.enter_async_context(open_memory(settings, around))
-        accounts: dict[str, GraphAccount] = {}
+        signing = await open_accounts(settings, catalog)
         source = GraphSource(
-            accounts,
+            signing.accounts,
+            credential=signing.credential,
             clock=around.clock,
             ids=around.ids,
             allowance=settings.ru_per_minute,
@@ -128,13 +131,12 @@ async def open_parts(
             around=around,
             catalog=catalog,
             source=source,
-            accounts=accounts,
+            accounts=signing.accounts,
             store=store,
             index=index,
             jobs=CatalogIndexJobs(catalog),
+            signing=signing,
         )
-        for account in settings.accounts:
-            await add_account(parts, account)
         yield parts
 
 
@@ -157,24 +159,15 @@ def open_store(settings: Settings) -> ObjectStore:
     )
 
 
-async def add_account(parts: Parts, account: AccountSettings) -> str:
-    """Make an account of the settings known; return its id."""
-    from drivefeed.catalog.connecting import ensure_account, ensure_org
-    from drivefeed.sources.graph.account import ClientSecret, GraphAccount
+async def load_accounts(parts: Parts) -> None:
+    """Open accounts that were added or changed since; cheap where none was."""
+    await parts.signing.book.refresh()
 
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    parts.accounts[account_id] = GraphAccount(
-        account_id=account_id,
-        name=account.name,
-        tenant_id=account.tenant_id,
-        client_id=account.client_id,
-        sign_in=ClientSecret(account.client_secret.get_secret_value()),
-        authority=account.authority,
-        graph_url=account.graph_url,
-        ca_file=str(account.ca_file) if account.ca_file else None,
-        cloud=account.cloud,
-    )
+
+async def add_account(parts: Parts, account: AccountSettings) -> str:
+    """Make one account of the settings known; return its id."""
+    account_id = await parts.signing.declare(account)
+    await load_accounts(parts)
     return account_id
 
 
@@ -184,17 +177,18 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     Raises:
         NeedsAttention: the account or the folder does not exist, or may not be read.
     """
-    from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
+    from drivefeed.catalog.accounts import find_account
+    from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
+    from drivefeed.domain.policies import declared_policy
 
-    account = next((a for a in parts.settings.accounts if a.name == wanted.account), None)
-    if account is None:
+    try:
+        account = await find_account(parts.catalog, wanted.account)
+    except NotFound as error:
         raise NeedsAttention(
             f"A connection names the account '{wanted.account}', and there is none of that name.",
             reason=Reason.MISCONFIGURED,
-        )
-    org_id = await ensure_org(parts.catalog, account.org)
-    account_id = await ensure_account(parts.catalog, org_id, account.name)
-    ref = DriveRef(account_id, wanted.drive_id)
+        ) from error
+    ref = DriveRef(account.account_id, wanted.drive_id)
     remote = await parts.source.drive(ref)
     try:
         root = await parts.source.item_by_path(ref, wanted.folder)
@@ -205,33 +199,19 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         ) from error
     drive_id = await ensure_drive(
         parts.catalog,
-        org_id=org_id,
-        account_id=account_id,
+        org_id=account.org_id,
+        account_id=account.account_id,
         cloud=account.cloud,
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),
     )
+    known = await policy_at(parts.catalog, drive_id, root.item_id)
     return await connect(
         parts.catalog,
         drive_id=drive_id,
         root_item_id=root.item_id,
         name=wanted.name or wanted.folder or remote.name,
-        policy=_policy(wanted),
-    )
-
-
-def _policy(wanted: ConnectionSettings) -> Policy:
-    return Policy(
-        subfolders=wanted.subfolders,
-        include=tuple(wanted.include),
-        exclude=tuple(wanted.exclude),
-        types=tuple(one.lower().lstrip(".") for one in wanted.types),
-        max_bytes=wanted.max_bytes,
-        on_delete=wanted.on_delete,
-        grace_ms=int(wanted.grace_seconds * 1000),
-        brake_count=wanted.brake_count,
-        brake_percent=wanted.brake_percent,
-        brake_floor=wanted.brake_floor,
+        policy=declared_policy(wanted.policy, now=parts.catalog.clock.now(), known=known),
     )
 
 

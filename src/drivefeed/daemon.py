@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
@@ -25,6 +25,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _SAY_AGAIN_SECONDS = 10.0
+_ACCOUNTS_SECONDS = 3.0
+"""Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -69,6 +72,7 @@ class Daemon:
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self._stop = asyncio.Event()
+        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -148,6 +152,8 @@ class Daemon:
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
                     group.create_task(reindexing.run(), name="reindex"),
+                    group.create_task(self._follow_accounts(), name="accounts"),
+                    group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
@@ -228,6 +234,32 @@ class Daemon:
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         return workers, relay, schedule, open_reindexing(parts, indexing)
 
+    async def _follow_accounts(self) -> None:
+        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        book = self.parts.signing.book
+        said: frozenset[str] = frozenset()
+        while True:
+            for words in book.left_out - said:
+                _log.warning("account_left_out", error=words)
+            said = book.left_out
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
+            try:
+                for name in await book.refresh():
+                    _log.info("account_opened", account=name)
+                    self._accounts_changed.set()
+            except DrivefeedError as error:
+                _log.warning("accounts_wait", error=str(error))
+
+    async def _use_idle_sign_ins(self) -> None:
+        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
+        signing = self.parts.signing
+        while True:
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            for name in await refresh_idle_sign_ins(
+                signing.catalog, signing.accounts, signing.credential
+            ):
+                _log.info("idle_sign_in_refreshed", account=name)
+
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""
         while True:
@@ -235,7 +267,10 @@ class Daemon:
                 await connect_all(self.parts)
             except DrivefeedError as error:
                 _log.warning("connections_wait", error=str(error))
-                await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
+                self._accounts_changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
+                        await self._accounts_changed.wait()
             else:
                 return
 

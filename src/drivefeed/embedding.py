@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexing_settings import EmbeddingSettings
     from drivefeed.ports import Embedder, VectorIndex
-    from drivefeed.settings import EmbeddingSettings, Settings
+    from drivefeed.settings import Settings
 
 EMBEDDED: Final = "embedded"
 _FOLDER: Final = "index"

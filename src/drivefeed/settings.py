@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import os
+from datetime import date  # noqa: TC003 - pydantic reads the annotations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -15,7 +24,10 @@ from pydantic_settings import (
 )
 
 from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.policies import read_policy
+from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexing_settings import EmbeddingSettings, ExtractionSettings
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -80,6 +92,28 @@ class ConnectionSettings(_Section):
     brake_floor: Annotated[int, Field(ge=1)] = Field(
         default=10, description="The fewest removals that a share can stop."
     )
+    modified_since: str | date = Field(
+        default="none", description=BY_NAME["modified_since"].meaning
+    )
+    priority: str = Field(default="normal", description=BY_NAME["priority"].meaning)
+    interval: str = Field(default="none", description=BY_NAME["interval"].meaning)
+    quiet_hours: str = Field(default="none", description=BY_NAME["quiet_hours"].meaning)
+    time_zone: str = Field(default="UTC", description=BY_NAME["time_zone"].meaning)
+    backend: str = Field(default="embedded", description=BY_NAME["backend"].meaning)
+    deadline: str = Field(default="none", description=BY_NAME["deadline"].meaning)
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The options of its policy, by the names of the table of options."""
+        renamed = {"max_size": self.max_bytes, "grace": self.grace_seconds}
+        return {name: renamed.get(name, getattr(self, name, None)) for name in BY_NAME}
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        _, wrong = read_policy(self.policy, now=0)
+        if wrong:
+            raise ValueError(" ".join(wrong.values()))
+        return self
 
 
 class S3Settings(_Section):
@@ -95,68 +129,6 @@ class S3Settings(_Section):
     )
     secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
     prefix: str = Field(default="", description="Comes before all keys of ours.")
-
-
-class EmbeddingSettings(_Section):
-    """An embedding model, and who runs it."""
-
-    provider: Annotated[str, Field(pattern="^(local|multilingual|openai|ollama)$")] = Field(
-        default="local",
-        description="local, multilingual (both in this process), openai (any service with "
-        "OpenAI's API) or ollama.",
-    )
-    model: str = Field(default="", description="The model's name at a service.")
-    base_url: str = Field(default="", description="The service, if not at its usual address.")
-    api_key: SecretStr | None = Field(default=None, description="For services that want one.")
-    dimension: Annotated[int, Field(ge=1, le=65_536)] | None = Field(
-        default=None, description="Numbers in a vector; needed for models drivefeed does not know."
-    )
-    max_tokens: Annotated[int, Field(ge=32)] | None = Field(
-        default=None, description="Most tokens of a text, where not what is known of the model."
-    )
-    query_prefix: str | None = Field(
-        default=None, description="In front of queries, where not what is known of the model."
-    )
-    document_prefix: str | None = Field(default=None, description="The same for documents.")
-    shorten: bool = Field(
-        default=False, description="Ask the service for vectors of just that dimension (openai)."
-    )
-    batch: Annotated[int, Field(ge=1, le=2048)] = Field(
-        default=32, description="Most texts of a request to a service."
-    )
-    timeout_seconds: Annotated[float, Field(gt=0)] = Field(
-        default=60.0, description="For one request to a service."
-    )
-
-
-class ExtractionSettings(_Section):
-    """What reading the text of one file may use."""
-
-    processes: Annotated[int, Field(ge=1, le=16)] = Field(
-        default=2, description="How many files are read at a time."
-    )
-    memory_mb: Annotated[int, Field(ge=128)] = Field(
-        default=1024, description="Memory of one reading process."
-    )
-    cpu_seconds: Annotated[int, Field(ge=1)] = Field(
-        default=60, description="Computing time for one file."
-    )
-    wall_seconds: Annotated[float, Field(gt=0)] = Field(
-        default=120.0, description="Time on the clock for one file."
-    )
-    max_chunks: Annotated[int, Field(ge=1)] = Field(
-        default=5_000, description="Files with more chunks are refused."
-    )
-    ocr: bool = Field(
-        default=False,
-        description="Read scanned pages and pictures by OCR; needs the extra ocr and 1 GB more.",
-    )
-    ocr_pages: Annotated[int, Field(ge=1)] = Field(
-        default=50, description="Pages of one file that are read by OCR; further ones are left out."
-    )
-    ocr_page_seconds: Annotated[float, Field(ge=1)] = Field(
-        default=60.0, description="Time that a page for OCR adds to the two limits of time."
-    )
 
 
 class Settings(BaseSettings):
@@ -196,6 +168,14 @@ class Settings(BaseSettings):
     s3: S3Settings | None = Field(
         default=None, description="An S3 bucket; empty for a folder in the data folder."
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Keys that seal secrets in the catalog: 32 bytes in base64; the first seals.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None, description="A file with such keys; else secret.key in the data folder."
+    )
+    secret_key_command: str = Field(default="", description="A command that prints such keys.")
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(

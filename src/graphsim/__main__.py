@@ -51,12 +51,26 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--url-lifetime", type=float, default=3600, help="seconds; download URLs")
     parser.add_argument("--memory", action="append", default=[], help="name of a drive in memory")
     parser.add_argument(
+        "--site", action="append", default=[], type=_site, metavar="NAME=DIR",
+        help="a folder that is the library of a team site",
+    )  # fmt: skip
+    parser.add_argument(
+        "--person", action="append", default=[], help="another person, by user principal name"
+    )
+    parser.add_argument(
         "--keep", action="store_true", help="go on when the process that started this one ends"
     )
     parser.add_argument(
         "--parent", type=int, help="process id of who starts it; it ends when that one ends"
     )
     return parser.parse_args()
+
+
+def _site(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")
+    return name, Path(folder)
 
 
 async def _run(options: argparse.Namespace, parent: int) -> None:
@@ -73,6 +87,8 @@ async def _run(options: argparse.Namespace, parent: int) -> None:
         page_size=options.page_size,
         url_lifetime=options.url_lifetime,
         memory=tuple(options.memory),
+        sites=dict(options.site),
+        people=tuple(options.person),
     ) as sim:
         _announce(sim.endpoints, options.ready_file)
         while not stop.is_set():

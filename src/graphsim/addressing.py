@@ -25,6 +25,10 @@ _DRIVE = re.compile(
     ")",
     re.IGNORECASE,
 )
+_SITE_PATH = re.compile(r"^/sites/(?P<host>[^/:]+):(?P<path>/[^:]*)(?::(?=/|$))?", re.IGNORECASE)
+_SHARE = re.compile(
+    r"^/shares/(?P<share>[^/:]+)(?:/(?P<item>driveItem|root))?(?=/|$)", re.IGNORECASE
+)
 _ITEM = re.compile(
     r"^/(?:(?P<root>root)(?=[/:]|$)|items" + _KEY.format("item") + ")"
     r"(?::(?P<path>/[^:]*)(?::|$))?",
@@ -40,8 +44,9 @@ _OPERATION = re.compile(
 class Address(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed URL path below the version prefix; ids and names are decoded.
 
-    ``drive`` is a drive id; ``owner`` is ``me``, ``user:{id}`` or ``site:{id}`` where the URL
-    names a default drive. Without either, ``other`` holds the remaining path.
+    ``drive`` is a drive id; ``owner`` is ``me``, ``user:{id}``, ``site:{id}`` or
+    ``site:{host}:{path}`` where the URL names a default drive, and ``share:{id}`` for what is
+    shared. Without either, ``other`` holds the remaining path, with ``~`` for a site by path.
     """
 
     prefix: str
@@ -56,6 +61,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     argument: str | None = None
     """The token of function-style delta."""
     other: str = ""
+    site: str | None = None
+    """``{host}:{path}`` where the URL names a site by its path."""
 
 
 def parse_address(raw_path: str) -> Address | None:
@@ -65,10 +72,20 @@ def parse_address(raw_path: str) -> Address | None:
         return None
     prefix, rest = match.group(0), raw_path[match.end() :].rstrip("/")
     rest = re.sub(r"%(?:27)", "'", rest) if re.search(r"\(%27", rest) else rest
+    if shared := _SHARE.match(rest):
+        kind, tail = (shared.group("item") or "").lower(), rest[shared.end() + 1 :].lower()
+        link = f"share:{unquote(shared.group('share'))}"
+        return Address(prefix=prefix, owner=link, item=kind or None, operation=tail)
+    site = None
+    if by_path := _SITE_PATH.match(rest):
+        site = f"{by_path.group('host')}:{unquote(by_path.group('path'))}"
+        rest = f"/sites/~{rest[by_path.end() :]}"
     found = _DRIVE.match(rest)
     if found is None:
-        return Address(prefix=prefix, other=unquote(rest))
+        return Address(prefix=prefix, other=unquote(rest), site=site)
     drive, owner = _owner(found)
+    if owner == "site:~":
+        owner = f"site:{site}"
     rest = rest[found.end() :]
     if not rest:
         return Address(prefix=prefix, drive=drive, owner=owner)

@@ -5,25 +5,27 @@ It binds the loopback address only; it is for tests and demos.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from graphsim.admin_answers import Refused, answered, safe
+from graphsim.admin_directory import DirectoryAdmin
 from graphsim.bodies import Body, SyntheticBody
 from graphsim.clock import ManualClock
 from graphsim.drives import Drive, MemoryDrive, Quirks
 from graphsim.faults import KINDS, Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
     from graphsim.app import Application
     from graphsim.items import Item
-
-Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Change(msgspec.Struct):
@@ -43,10 +45,6 @@ class Change(msgspec.Struct):
     facets: dict[str, Any] = {}
 
 
-class Refused(Exception):
-    """A request the admin port does not understand; the sentence goes back as 400."""
-
-
 def admin_app(app: Application) -> Starlette:
     """Return the admin application over a running graphsim."""
     admin = _Admin(app)
@@ -61,10 +59,10 @@ def admin_app(app: Application) -> Starlette:
         ("/drives/{drive}/changes", ["POST"], admin.change),
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
         ("/drives/{drive}/expire-tokens", ["POST"], admin.expire_tokens),
-        ("/tokens/revoke", ["POST"], admin.revoke),
         ("/clock/advance", ["POST"], admin.advance),
+        *DirectoryAdmin(app).routes(),
     ]
-    return Starlette(routes=[Route(path, _safe(end), methods=how) for path, how, end in routes])
+    return Starlette(routes=[Route(path, safe(end), methods=how) for path, how, end in routes])
 
 
 class _Admin:
@@ -72,7 +70,7 @@ class _Admin:
         self._app = app
 
     async def list_faults(self, _: Request) -> Response:
-        return _json(self._app.faults.waiting())
+        return answered(self._app.faults.waiting())
 
     async def add_faults(self, request: Request) -> Response:
         """Take one fault or a list of them."""
@@ -81,7 +79,7 @@ class _Admin:
         for fault in added:
             if fault.kind not in KINDS:
                 raise Refused(f"There is no fault called {fault.kind}; choose from {KINDS}.")
-        return _json([self._app.faults.insert(fault) for fault in added], 201)
+        return answered([self._app.faults.insert(fault) for fault in added], 201)
 
     async def clear_faults(self, request: Request) -> Response:
         number = request.query_params.get("id")
@@ -94,7 +92,7 @@ class _Admin:
         since = int(asked.get("since", "0"))
         log = self._app.log
         entries = log.entries(since=since, op=asked.get("op"), item=asked.get("item"))
-        return _json({"last": log.last, "count": len(entries), "entries": entries})
+        return answered({"last": log.last, "count": len(entries), "entries": entries})
 
     async def clear_log(self, _: Request) -> Response:
         self._app.log.clear()
@@ -103,7 +101,7 @@ class _Admin:
     async def counters(self, _: Request) -> Response:
         log = self._app.log
         leaks = len(log.leaked_authorization())
-        return _json(
+        return answered(
             {
                 "last": log.last,
                 "max_in_flight": log.max_in_flight,
@@ -113,7 +111,7 @@ class _Admin:
         )
 
     async def list_drives(self, _: Request) -> Response:
-        return _json(
+        return answered(
             [
                 {
                     "id": drive.id, "name": drive.name, "driveType": drive.profile,
@@ -130,31 +128,24 @@ class _Admin:
         if not isinstance(drive, MemoryDrive):
             raise Refused(f"{drive.name} is a real folder; change the folder itself.")
         changes = msgspec.json.decode(await request.body(), type=list[Change])
-        return _json([_applied(drive, change) for change in changes])
+        return answered([_applied(drive, change) for change in changes])
 
     async def set_quirks(self, request: Request) -> Response:
         drive = self._drive(request)
         wanted = {**msgspec.to_builtins(drive.quirks), **msgspec.json.decode(await request.body())}
         drive.quirks = msgspec.convert(wanted, Quirks)
-        return _json(drive.quirks)
+        return answered(drive.quirks)
 
     async def expire_tokens(self, request: Request) -> Response:
         self._drive(request).expire_tokens()
         return Response(status_code=204)
 
-    async def revoke(self, request: Request) -> Response:
-        """Refuse all access tokens; with ``?refresh=1`` the refresh tokens too."""
-        self._app.entra.grants.revoke_access_tokens()
-        if request.query_params.get("refresh"):
-            self._app.entra.grants.revoke_refresh_tokens()
-        return Response(status_code=204)
-
     async def advance(self, request: Request) -> Response:
-        clock = self._app.clock
+        clock = self._app.clock.inner
         if not isinstance(clock, ManualClock):
             raise Refused("This graphsim runs on the real clock, which can't be advanced.")
         clock.advance(float(request.query_params["seconds"]))
-        return _json({"now": clock.now()})
+        return answered({"now": clock.now()})
 
     def _drive(self, request: Request) -> Drive:
         for drive in self._app.drives:
@@ -182,17 +173,3 @@ def _applied(drive: MemoryDrive, change: Change) -> Item:
     synthetic = change.size is not None
     body = SyntheticBody(change.seed, change.size or 0) if synthetic else change.text.encode()
     return _CHANGES[change.do](drive, change, body)
-
-
-def _safe(end: Answer) -> Answer:
-    async def answer(request: Request) -> Response:
-        try:
-            return await end(request)
-        except (Refused, KeyError, ValueError, msgspec.MsgspecError) as error:
-            return _json({"error": str(error)}, 400)
-
-    return answer
-
-
-def _json(content: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(content), status, media_type="application/json")

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import uuid
+from typing import TYPE_CHECKING, Any
 
 from graphsim.addressing import parse_address
 from graphsim.downloads import Downloads, is_download
+from graphsim.drives import MemoryDrive
 from graphsim.entra import Entra
 from graphsim.errors import GraphError
+from graphsim.estate import Estate
 from graphsim.exchange import DroppedError, Exchange, Receive, Scope, Send
 from graphsim.faults import Faults
-from graphsim.graph import Caller, Graph
+from graphsim.graph import Graph
+from graphsim.items import Profile, guid
 from graphsim.pages import Pages
 from graphsim.requestlog import RequestLog
+from graphsim.tenancy import App, Person
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from graphsim.clock import Clock
+    from graphsim.clock import ServerClock
     from graphsim.drives import Drive
-    from graphsim.grants import Directory
+    from graphsim.estate import Site
     from graphsim.seals import Seals
+    from graphsim.tenancy import Directory
 
 Connections = dict[tuple[str, int], asyncio.Transport]
 """Open connections by the client's address, so that faults can cut them."""
@@ -42,24 +46,84 @@ class Application:
 
     def __init__(
         self,
-        drives: Sequence[Drive],
+        drives: list[Drive],
         directory: Directory,
         seals: Seals,
-        clock: Clock,
+        clock: ServerClock,
         *,
         page_size: int = 200,
         url_lifetime: float = 3600,
         download_host: str | None = None,
     ) -> None:
-        self.drives = drives
+        self.estate = Estate(drives, directory)
+        self.drives = self.estate.drives
         self.clock = clock
+        self._seals = seals
         self.faults = Faults()
         self.log = RequestLog()
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
         self.downloads = Downloads(drives, seals, clock, url_lifetime, download_host)
-        users = [directory.user_id, directory.user_name]
-        self.graph = Graph(drives, users, Pages(seals, page_size), self.downloads)
+        self.graph = Graph(self.estate, Pages(seals, page_size), self.downloads)
+
+    def add_drive(self, name: str, profile: Profile = Profile.BUSINESS) -> MemoryDrive:
+        """Make a drive in memory that belongs nowhere yet; see the methods below."""
+        number = len(self.drives)
+        drive = MemoryDrive(name, profile, self._seals, self.clock, f"{number}:{name}")
+        self.drives.append(drive)
+        return drive
+
+    def add_site(self, name: str, path: str | None = None, tenant_id: str | None = None) -> Site:
+        """Make a team site with one library, "Documents" (``Shared Documents`` in addresses)."""
+        site = self.estate.add_site(name, path, tenant_id)
+        self.add_library(site, "Documents", "Shared Documents")
+        return site
+
+    def add_library(self, site: Site, name: str, address: str | None = None) -> MemoryDrive:
+        """Give a site another library."""
+        drive = self.add_drive(name, Profile.DOCUMENT_LIBRARY)
+        site.put(drive, address or name)
+        return drive
+
+    def place_library(self, name: str, drive: Drive) -> Site:
+        """Make a team site with a given drive as its library."""
+        drive.name = "Documents"
+        self.drives.append(drive)
+        site = self.estate.add_site(name)
+        site.put(drive, "Shared Documents")
+        return site
+
+    def add_person(
+        self, name: str, display_name: str = "", *, onedrive: bool = True, tenant_id: str = ""
+    ) -> Person:
+        """Register a person by user principal name, with or without a OneDrive."""
+        tenant = tenant_id or self.entra.directory.tenant_id
+        identifier = str(uuid.UUID(guid(f"person:{name}")))
+        person = Person(identifier, name, display_name or name.partition("@")[0], tenant)
+        self.entra.directory.add_person(person)
+        if onedrive:
+            drive = self.add_drive("OneDrive")
+            drive.owner = person
+            person.drives.append(drive)
+            self.estate.personal_site(person).put(drive, "Documents")
+        return person
+
+    def add_app(self, name: str = "another app", **facts: Any) -> App:
+        """Register an app with no credential; ``roles``, ``scopes`` … as in :class:`App`."""
+        identifier = str(uuid.UUID(guid(f"app:{name}")))
+        return self.entra.directory.add_app(App(identifier, name, **facts))
+
+    @staticmethod
+    def library(site: Site, index: int = 0) -> MemoryDrive:
+        """Return a library of a site that lives in memory.
+
+        Raises:
+            TypeError: It is a real folder.
+        """
+        drive = site.drives[index]
+        if not isinstance(drive, MemoryDrive):
+            raise TypeError(f"{drive.name} is a real folder.")
+        return drive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
@@ -90,8 +154,8 @@ class Application:
         if address is None:
             await self.entra.answer(exchange)
             return
-        delegated = self.entra.delegated(exchange.headers.get("authorization"))
-        await self.graph.answer(exchange, address, Caller(delegated=delegated))
+        caller = self.entra.caller(exchange.headers.get("authorization"))
+        await self.graph.answer(exchange, address, caller)
 
     @staticmethod
     async def _refuse(exchange: Exchange, error: GraphError) -> None:

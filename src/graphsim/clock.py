@@ -38,6 +38,18 @@ class ManualClock:
         self._now += seconds
 
 
+class ServerClock:
+    """The clock of the simulated service: that of the test, ahead by ``skew`` seconds."""
+
+    def __init__(self, inner: Clock) -> None:
+        self.inner = inner
+        self.skew = 0.0
+
+    def now(self) -> float:
+        """Return seconds since the Unix epoch, as the service believes."""
+        return self.inner.now() + self.skew
+
+
 def iso(seconds: float, *, fraction: bool = False) -> str:
     """Format an epoch time as Graph does: UTC with ``Z``, milliseconds on request."""
     moment = dt.datetime.fromtimestamp(seconds, dt.UTC)

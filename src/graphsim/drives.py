@@ -16,7 +16,9 @@ from graphsim.tree import Tree
 
 if TYPE_CHECKING:
     from graphsim.clock import Clock
+    from graphsim.estate import Site
     from graphsim.seals import Seals
+    from graphsim.tenancy import Person
 
 
 class Quirks(msgspec.Struct):
@@ -34,6 +36,8 @@ class Quirks(msgspec.Struct):
     """What comes back to its old place with its old bytes gets the ``same`` id or a ``new`` one."""
     cutoff: bool = False
     """The drive was removed by its owner: every call answers 400, as reported by clients."""
+    locked: bool = False
+    """Its site is locked or archived: every call answers 423 ``notAllowed``."""
 
 
 class Drive:
@@ -63,6 +67,12 @@ class Drive:
         self.id = identifier
         self.clock = clock
         self.quirks = Quirks()
+        self.site: Site | None = None
+        self.library = "Documents"
+        """Its name in addresses below its site."""
+        self.owner: Person | None = None
+        self.readers: set[str] = set()
+        """Ids of people it is shared with."""
         self.epoch = 1
         self.tree = tree or Tree(profile, identifier, clock)
         self.rounds = Rounds(
@@ -73,6 +83,11 @@ class Drive:
             epoch=lambda: self.epoch,
             descendant_tombstones=lambda: self.quirks.descendant_tombstones,
         )
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant of its site; empty for a personal drive, which graphsim opens to any app."""
+        return self.site.tenant_id if self.site else ""
 
     def expire_tokens(self) -> None:
         """Make every delta token given so far answer 410."""
@@ -100,8 +115,10 @@ class MemoryDrive(Drive):
     id that is unknown or deleted.
     """
 
-    def __init__(self, name: str, profile: Profile, seals: Seals, clock: Clock) -> None:
-        identifier = drive_id(profile, f"memory:{name}")
+    def __init__(
+        self, name: str, profile: Profile, seals: Seals, clock: Clock, seed: str | None = None
+    ) -> None:
+        identifier = drive_id(profile, f"memory:{seed or name}")
         super().__init__(name, profile, identifier, seals=seals, clock=clock)
         self._bodies: dict[str, Body] = {}
         self._unhashed: set[str] = set()

@@ -9,7 +9,7 @@ import msgspec
 
 from graphsim.directory import DirectoryDrive
 from graphsim.identity import DIRECTORY_FIELDS
-from graphsim.rendering import site_id
+from graphsim.rendering import render_drive, site_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,8 @@ class DriveFacts(msgspec.Struct):
     drive_type: str
     site_id: str
     folder: str | None
+    web_url: str
+    """Its address in a browser, as people paste it."""
 
 
 class Endpoints(msgspec.Struct):
@@ -76,5 +78,5 @@ def describe(app: Application, http: int, https: int, board: int, *, ca: Path) -
 
 def _facts(drive: Drive) -> DriveFacts:
     folder = str(drive.folder) if isinstance(drive, DirectoryDrive) else None
-    kind = drive.profile.value
-    return DriveFacts(drive.name, drive.id, drive.tree.root_id, kind, site_id(drive), folder)
+    kind, web = drive.profile.value, render_drive(drive)["webUrl"]
+    return DriveFacts(drive.name, drive.id, drive.tree.root_id, kind, site_id(drive), folder, web)

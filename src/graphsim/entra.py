@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode
 
 from graphsim.clock import Clock, iso
+from graphsim.codes import basic_credentials
 from graphsim.entra_codes import EntraError
-from graphsim.errors import GraphError
-from graphsim.grants import Directory, Grants, basic_credentials
-from graphsim.seals import BadSealError, Seals
+from graphsim.grants import Grants
+from graphsim.signing_in import SigningIn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from graphsim.exchange import Exchange
+    from graphsim.rights import Caller
+    from graphsim.seals import Seals
+    from graphsim.tenancy import Directory
 
 _PATH = re.compile(
     r"^/(?P<tenant>[^/]+)/(?:(?P<oauth>oauth2/(?:v2\.0/)?(?P<end>token|devicecode|authorize|deviceauth))"
@@ -29,35 +29,24 @@ class Entra:
     """The login host.
 
     Args:
-        directory: The tenant with its one app and one person.
+        directory: Tenants, apps and people.
         seals: Signs tokens.
         clock: Decides when they expire.
     """
 
     def __init__(self, directory: Directory, seals: Seals, clock: Clock) -> None:
         self.directory = directory
-        self._seals = seals
         self._clock = clock
         self.grants = Grants(directory, seals, clock)
+        self._signing_in = SigningIn(directory, self.grants)
 
-    def delegated(self, authorization: str | None) -> bool:
-        """Check a bearer token of Graph; tell whether it acts for a person.
+    def caller(self, authorization: str | None) -> Caller:
+        """Check a bearer token of Graph and tell whose it is.
 
         Raises:
             GraphError: 401 when it is missing, made up, or expired.
         """
-        kind, _, token = (authorization or "").partition(" ")
-        if kind.lower() != "bearer" or not token:
-            raise _unauthorized("Access token is empty.", "invalid_token")
-        try:
-            facts = self._seals.open("access", token)
-        except BadSealError as error:
-            raise _unauthorized("The access token is malformed.", "invalid_token") from error
-        if facts["exp"] <= self._clock.now():
-            raise _unauthorized("The access token has expired.", "expired_token")
-        if facts["gen"] != self.grants.generation:
-            raise _unauthorized("The access token was revoked.", "invalid_token")
-        return bool(facts["user"])
+        return self.grants.tokens.caller(authorization)
 
     async def answer(self, exchange: Exchange) -> None:
         """Answer a request to the login host."""
@@ -71,64 +60,60 @@ class Entra:
             exchange.understood("unknown")
             await exchange.respond(404, {"Content-Type": "text/plain"}, b"Nothing is here.\n")
             return
-        tenant = match.group("tenant")
-        ends: dict[str, Callable[[Exchange, str], Coroutine[Any, Any, None]]] = {
-            "token": self._token,
-            "devicecode": self._device_code,
-            "authorize": self._authorize,
-            "deviceauth": self._device_answer,
-        }
         op = (match.group("end") or "openid").lower()
-        exchange.understood(op)
-        fault = exchange.fault("status")
-        if fault and fault.aadsts is None:
-            raise exchange.refusal(fault)
         try:
-            if fault:
-                raise EntraError(fault.aadsts or 0)  # noqa: TRY301 - one way out for all refusals
-            if op == "openid":
-                await self._document(exchange, match, tenant)
-            else:
-                await ends[op](exchange, tenant)
+            if op == "token":
+                await self._token(exchange, match.group("tenant"))
+                return
+            exchange.understood(op)
+            if op != "authorize":  # which sends its refusals back to the app
+                self._refuse_if_told(exchange)
+            await self._others(exchange, match, op)
         except EntraError as error:
             stamp = iso(self._clock.now())
             body = error.body(exchange.request_id, stamp, exchange.base)
             await exchange.json(error.status, body, graph=False)
 
-    async def _token(self, exchange: Exchange, tenant: str) -> None:
+    @staticmethod
+    def _refuse_if_told(exchange: Exchange) -> None:
+        fault = exchange.fault("status")
+        if fault is None:
+            return
+        if fault.aadsts is None:
+            raise exchange.refusal(fault)
+        raise EntraError(fault.aadsts)
+
+    async def _token(self, exchange: Exchange, named: str) -> None:
         form = await exchange.form()
         basic = basic_credentials(exchange.headers.get("authorization"))
-        answer = self.grants.exchange(form, basic, f"{exchange.base}/{self._tenant(tenant)}/v2.0")
+        asking = self.grants.asking(form, basic)
+        facts = {"flow": asking.flow, "user": asking.user, "client": asking.client}
+        exchange.understood("token", **facts)
+        self._refuse_if_told(exchange)
+        answer = self.grants.exchange(form, basic, self._tenant(named), exchange.base)
         await exchange.json(200, answer, graph=False)
 
-    async def _device_code(self, exchange: Exchange, tenant: str) -> None:
+    async def _others(self, exchange: Exchange, match: re.Match[str], op: str) -> None:
+        named = match.group("tenant")
+        if op == "openid":
+            await self._document(exchange, match, named)
+            return
+        tenant_id = self._tenant(named)
+        if op == "authorize":
+            await self._signing_in.authorize(exchange, tenant_id, named)
+        elif op == "deviceauth":
+            await self._signing_in.device(exchange, tenant_id, named)
+        else:
+            await self._device_code(exchange, tenant_id, named)
+
+    async def _device_code(self, exchange: Exchange, tenant_id: str, named: str) -> None:
         form = await exchange.form()
-        answer = self.grants.start_device(form)
-        uri = f"{exchange.base}/{tenant}/oauth2/deviceauth"
+        app = self.grants.known_app(form.get("client_id", ""), tenant_id)
+        answer = self.grants.codes.start_device(form, app, tenant_id)
+        uri = f"{exchange.base}/{named}/oauth2/deviceauth"
         answer["verification_uri"] = uri
         answer["message"] = f"Open {uri}?user_code={answer['user_code']} to sign in."
         await exchange.json(200, answer, graph=False)
-
-    async def _device_answer(self, exchange: Exchange, tenant: str) -> None:
-        del tenant
-        options = dict(parse_qsl(exchange.query))
-        known = self.grants.answer_device(
-            options.get("user_code", ""), accept=options.get("answer", "accept") == "accept"
-        )
-        text = b"Done; return to the app.\n" if known else b"That code is not known.\n"
-        await exchange.respond(200 if known else 404, {"Content-Type": "text/plain"}, text)
-
-    async def _authorize(self, exchange: Exchange, tenant: str) -> None:
-        del tenant
-        options = dict(parse_qsl(exchange.query))
-        if exchange.method == "POST":
-            options |= await exchange.form()
-        target = options.get("redirect_uri", "")
-        answer = {"code": self.grants.start_code(options)}
-        if "state" in options:
-            answer["state"] = options["state"]
-        seam = "&" if "?" in target else "?"
-        await exchange.respond(302, {"Location": f"{target}{seam}{urlencode(answer)}"}, b"")
 
     async def _document(self, exchange: Exchange, match: re.Match[str], tenant: str) -> None:
         if match.group("keys"):
@@ -159,11 +144,7 @@ class Entra:
         await exchange.json(200, document, graph=False)
 
     def _tenant(self, named: str) -> str:
-        general = {"common", "organizations", "consumers"}
-        return self.directory.tenant_id if named.lower() in general else named
-
-
-def _unauthorized(message: str, error: str) -> GraphError:
-    challenge = f'Bearer realm="", error="{error}", error_description="{message}"'
-    headers = {"WWW-Authenticate": challenge}
-    return GraphError(401, "InvalidAuthenticationToken", message, None, headers)
+        tenant_id = self.directory.find_tenant(named)
+        if tenant_id is None:
+            raise EntraError(90002, f"(tenant {named})")
+        return tenant_id

@@ -12,6 +12,7 @@ import socket
 import struct
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -105,6 +106,7 @@ class Exchange:
         self.entry.op = op
         self.entry.drive, self.entry.item = self.asked.drive, self.asked.item
         self.entry.name = self.asked.name
+        self.entry.flow, self.entry.user = self.asked.flow, self.asked.user
         if first:
             self._log.understood(self.entry)
 
@@ -136,13 +138,18 @@ class Exchange:
 
     async def form(self) -> dict[str, str]:
         """Return the fields of a URL-encoded form, of at most 64 KiB."""
+        body = await self.body()
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+    async def body(self) -> bytes:
+        """Return the body of the request, of about 64 KiB at most."""
         body = bytearray()
         while len(body) <= _MAX_FORM:
             message = await self._receive()
             body += message.get("body", b"")
             if not message.get("more_body", False):
                 break
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        return bytes(body)
 
     async def json(
         self,
@@ -193,6 +200,7 @@ class Exchange:
             length = None
         if length is not None:
             headers = headers | {"Content-Length": str(length)}
+        headers = {"Date": formatdate(self._clock.now(), usegmt=True)} | headers
         fields = [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
         cut = self.fault("truncate", "reset", "stall")
         cut = msgspec.structs.replace(cut) if cut else None

@@ -20,6 +20,13 @@ class Match(msgspec.Struct, kw_only=True):
     """A part of the URL as it was sent."""
     drive: str | None = None
     method: str | None = None
+    flow: str | None = None
+    """For ``token``: ``client_credentials``, ``refresh_token``, ``authorization_code`` or
+    ``device_code``."""
+    user: str | None = None
+    """For ``token``: the user principal name of the person whose token it is about."""
+    client: str | None = None
+    """For ``token``: the client id."""
 
 
 class Fault(msgspec.Struct, kw_only=True):
@@ -79,6 +86,9 @@ class Asked(msgspec.Struct):
     item: str | None = None
     name: str | None = None
     drive: str | None = None
+    flow: str | None = None
+    user: str | None = None
+    client: str | None = None
 
 
 KINDS = frozenset(
@@ -160,6 +170,9 @@ def _matches(match: Match, asked: Asked) -> bool:
         and match.item in {None, asked.item}
         and match.name in {None, asked.name}
         and match.drive in {None, asked.drive}
+        and match.flow in {None, asked.flow}
+        and match.user in {None, asked.user}
+        and match.client in {None, asked.client}
         and (match.method is None or match.method.upper() == asked.method)
         and (match.url is None or match.url in asked.url)
     )

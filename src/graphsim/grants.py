@@ -3,50 +3,40 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_plus
 
-import msgspec
-
+from graphsim.access_tokens import AccessTokens, part
+from graphsim.assertions import KIND, Assertions
+from graphsim.codes import DEVICE, Codes, Pending
 from graphsim.entra_codes import EntraError
+from graphsim.scopes import consented, default_scopes
 from graphsim.seals import BadSealError, Seals
 
 if TYPE_CHECKING:
     from graphsim.clock import Clock
-
-_DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
-_CODE_LIFETIME = 600
-_DEVICE_LIFETIME = 900
-_REFRESH_LIFETIME = 90 * 86400
+    from graphsim.tenancy import App, Directory, Person
 
 
-class Directory(msgspec.Struct):
-    """The tenant: one app registration and one person, with knobs over tokens."""
+@dataclass(frozen=True)
+class Asking:
+    """A request to the token endpoint as far as faults and the log need to know it."""
 
-    tenant_id: str
-    client_id: str
-    client_secret: str
-    user_id: str
-    user_name: str
-    token_lifetime: float = 3599
-    """Seconds an access token is good for."""
-    strict_rotation: bool = False
-    """A refresh token dies when it is used (Entra leaves the old one alive)."""
+    flow: str
+    """``client_credentials``, ``refresh_token``, ``authorization_code`` or ``device_code``."""
+    client: str
+    user: str | None
+    """The user principal name, where the request names a person."""
 
 
-class _Pending(msgspec.Struct):
-    """An authorization code or device code that waits to be exchanged."""
+@dataclass(frozen=True)
+class Reuse:
+    """A refresh token that came again although its use had ended it."""
 
-    expires: float
-    scope: str
-    challenge: str = ""
-    method: str = "plain"
-    redirect_uri: str = ""
-    nonce: str = ""
-    user_code: str = ""
-    accepted: bool | None = None
+    time: float
+    user: str
+    client: str
 
 
 class Grants:
@@ -56,212 +46,188 @@ class Grants:
         self._directory = directory
         self._seals = seals
         self._clock = clock
-        self._codes: dict[str, _Pending] = {}
-        self._devices: dict[str, _Pending] = {}
         self._used: set[str] = set()
-        self.generation = 1
-        """Raised by :meth:`revoke_access_tokens`."""
+        self._revoked: dict[str, float] = {}
+        self.codes = Codes(directory, clock)
+        self.assertions = Assertions(directory, clock)
+        self.tokens = AccessTokens(directory, seals, clock)
         self.refresh_generation = 1
+        self.refreshes = 0
+        """How many refresh tokens were exchanged for new ones."""
+        self.reused: list[Reuse] = []
+        """Refresh tokens that came again in strict rotation: each is a defect of the client."""
+
+    def asking(self, form: dict[str, str], basic: tuple[str, str] | None) -> Asking:
+        """Tell whose request this is, without judging it."""
+        flow = form.get("grant_type", "")
+        user: str | None = None
+        if flow == "refresh_token":
+            try:
+                facts = self._seals.open("refresh", form.get("refresh_token", ""))
+                user = self._directory.people[facts["user"]].name
+            except (BadSealError, KeyError):
+                user = None
+        pending = self.codes.peek(form)
+        if pending is not None and pending.person is not None:
+            user = pending.person.name
+        flow = "device_code" if flow == DEVICE else flow
+        return Asking(flow, basic[0] if basic else form.get("client_id", ""), user)
 
     def exchange(
-        self, form: dict[str, str], basic: tuple[str, str] | None, issuer: str
+        self, form: dict[str, str], basic: tuple[str, str] | None, tenant_id: str, base: str
     ) -> dict[str, Any]:
         """Answer a request to the token endpoint.
 
         Args:
             form: The fields of the request.
             basic: Client id and secret of an Authorization header.
-            issuer: For id tokens.
+            tenant_id: The tenant that the address names.
+            base: The login host's address, for audiences and issuers.
 
         Raises:
             EntraError: The refusal.
         """
-        client, secret = basic or (form.get("client_id", ""), form.get("client_secret"))
-        if client.lower() != self._directory.client_id.lower():
-            raise EntraError(700016, f"(client_id {client or 'missing'})")
-        if secret and secret != self._directory.client_secret:
-            raise EntraError(7000215)
+        app, proven = self._client(form, basic, tenant_id, base)
         match form.get("grant_type"):
             case "client_credentials":
-                if not secret:
+                if not proven:
                     raise EntraError(7000218)
-                return self._answer(user=False, scope=form.get("scope", ""))
+                return self._answer(app, tenant_id, None, form.get("scope", ""), app.roles)
             case "refresh_token":
-                return self._refreshed(form, issuer)
+                pending = self._refreshed(form, app)
             case "authorization_code":
-                pending = self._redeemed(form)
-            case kind if kind == _DEVICE:
-                pending = self._polled(form.get("device_code", form.get("code", "")))
+                pending = self.codes.redeem(form, app)
+            case kind if kind == DEVICE:
+                pending = self.codes.poll(form, app)
             case kind:
                 raise EntraError(70003 if kind else 90014)
-        return self._signed_in(form, pending.scope, issuer, pending.nonce)
+        return self._signed_in(form, app, pending, base)
 
-    def refresh_token(self, scope: str = "Files.Read.All offline_access") -> str:
-        """Return a fresh refresh token of the person, as after a sign-in."""
+    def refresh_token(
+        self,
+        scope: str = "Files.Read.All Sites.Read.All offline_access",
+        person: Person | None = None,
+        app: App | None = None,
+    ) -> str:
+        """Return a fresh refresh token, as after a sign-in; by default of the first person."""
+        person = person or self._directory.person
         facts = {
-            "exp": self._clock.now() + _REFRESH_LIFETIME,
+            "exp": self._clock.now() + self._directory.refresh_lifetime,
+            "iat": self._clock.now(),
             "scope": scope,
             "n": secrets.token_hex(8),
             "gen": self.refresh_generation,
+            "user": person.id,
+            "app": (app or self._directory.app).client_id,
         }
         return self._seals.seal("refresh", facts)
 
     def revoke_access_tokens(self) -> None:
         """Make Graph refuse every access token given so far."""
-        self.generation += 1
+        self.tokens.generation += 1
 
-    def revoke_refresh_tokens(self) -> None:
-        """Make the token endpoint refuse every refresh token given so far."""
-        self.refresh_generation += 1
+    def revoke_refresh_tokens(self, person: Person | None = None) -> None:
+        """Make the token endpoint refuse every refresh token given so far, or one person's."""
+        if person is None:
+            self.refresh_generation += 1
+        else:
+            self._revoked[person.id] = self._clock.now()
 
-    def start_code(self, options: dict[str, str]) -> str:
-        """Sign the person in at once and return the authorization code.
+    def known_app(self, client_id: str, tenant_id: str) -> App:
+        """Return an app registration as a tenant sees it.
 
         Raises:
-            EntraError: Required options are missing, or the app is unknown.
+            EntraError: 700016.
         """
-        if options.get("client_id", "").lower() != self._directory.client_id.lower():
-            raise EntraError(700016)
-        if not options.get("redirect_uri"):
-            raise EntraError(90014, "(redirect_uri)")
-        code = secrets.token_urlsafe(24)
-        self._codes[code] = _Pending(
-            expires=self._clock.now() + _CODE_LIFETIME,
-            scope=options.get("scope", ""),
-            challenge=options.get("code_challenge", ""),
-            method=options.get("code_challenge_method", "plain"),
-            redirect_uri=options["redirect_uri"],
-            nonce=options.get("nonce", ""),
-        )
-        return code
+        app = self._directory.apps.get(client_id.lower())
+        if app is None or (app.tenants is not None and tenant_id not in app.tenants):
+            raise EntraError(700016, f"(client_id {client_id or 'missing'})")
+        return app
 
-    def start_device(self, form: dict[str, str]) -> dict[str, Any]:
-        """Return a new device code that waits for the person's answer."""
-        if form.get("client_id", "").lower() != self._directory.client_id.lower():
-            raise EntraError(700016)
-        device, user = secrets.token_urlsafe(24), secrets.token_hex(4).upper()
-        self._devices[device] = _Pending(
-            expires=self._clock.now() + _DEVICE_LIFETIME,
-            scope=form.get("scope", ""),
-            user_code=user,
-        )
-        return {
-            "user_code": user,
-            "device_code": device,
-            "expires_in": _DEVICE_LIFETIME,
-            "interval": 5,
-        }
+    def _client(
+        self, form: dict[str, str], basic: tuple[str, str] | None, tenant_id: str, base: str
+    ) -> tuple[App, bool]:
+        """Return the app that asks, and whether it proved to be itself."""
+        client, secret = basic or (form.get("client_id", ""), form.get("client_secret"))
+        app = self.known_app(client, tenant_id)
+        if assertion := form.get("client_assertion"):
+            if form.get("client_assertion_type") != KIND:
+                raise EntraError(90014, "(client_assertion_type)")
+            own = {f"{base}/{name}" for name in self._spellings(tenant_id)}
+            audiences = {f"{one}/oauth2/v2.0/token" for one in own} | {f"{o}/v2.0" for o in own}
+            self.assertions.check(app, assertion, audiences)
+            return app, True
+        if not secret:
+            return app, False
+        known = next((one for one in app.secrets if one.value == secret), None)
+        if known is None:
+            raise EntraError(7000215)
+        if known.expires is not None and known.expires <= self._clock.now():
+            raise EntraError(7000222)
+        return app, True
 
-    def answer_device(self, user_code: str, *, accept: bool) -> bool:
-        """Record the person's answer to a device code; false for an unknown code."""
-        for pending in self._devices.values():
-            if pending.user_code == user_code.upper():
-                pending.accepted = accept
-                return True
-        return False
+    def _spellings(self, tenant_id: str) -> set[str]:
+        domains = {name for name, known in self._directory.tenants.items() if known == tenant_id}
+        return {tenant_id, "common", "organizations", "consumers", *domains}
 
-    def _redeemed(self, form: dict[str, str]) -> _Pending:
-        pending = self._codes.pop(form.get("code", ""), None)
-        if pending is None:
-            raise EntraError(70000)
-        if pending.expires < self._clock.now():
-            raise EntraError(70008)
-        if pending.redirect_uri != form.get("redirect_uri", pending.redirect_uri):
-            raise EntraError(50011)
-        if pending.challenge and _challenge(form, pending.method) != pending.challenge:
-            raise EntraError(50148)
-        return pending
-
-    def _polled(self, device: str) -> _Pending:
-        pending = self._devices.get(device)
-        if pending is None:
-            raise EntraError(70018)
-        if pending.expires < self._clock.now():
-            raise EntraError(70020)
-        if pending.accepted is None:
-            raise EntraError(70016)
-        del self._devices[device]
-        if not pending.accepted:
-            raise EntraError(650051)
-        return pending
-
-    def _refreshed(self, form: dict[str, str], issuer: str) -> dict[str, Any]:
-        token = form.get("refresh_token", "")
+    def _refreshed(self, form: dict[str, str], app: App) -> Pending:
         try:
-            facts = self._seals.open("refresh", token)
+            facts = self._seals.open("refresh", form.get("refresh_token", ""))
         except BadSealError as error:
             raise EntraError(70000) from error
+        person = self._directory.people.get(facts["user"])
+        if person is None or facts["app"].lower() != app.client_id.lower():
+            raise EntraError(70000)
         if facts["exp"] < self._clock.now():
             raise EntraError(700082)
-        if facts["gen"] != self.refresh_generation:
+        revoked = self._revoked.get(person.id, float("-inf"))
+        if facts["gen"] != self.refresh_generation or facts["iat"] <= revoked:
             raise EntraError(50173)
-        if self._directory.strict_rotation:
-            if facts["n"] in self._used:
-                raise EntraError(70000)
-            self._used.add(facts["n"])
-        return self._signed_in(form, form.get("scope") or facts["scope"], issuer, "")
+        scope = consented(app, form.get("scope") or facts["scope"], facts["scope"])
+        if self._directory.strict_rotation and facts["n"] in self._used:
+            self.reused.append(Reuse(self._clock.now(), person.name, app.client_id))
+            raise EntraError(70000, "(strict rotation)")
+        self._used.add(facts["n"])
+        self.refreshes += 1
+        return Pending(app, person.tenant_id, scope=scope, person=person)
 
     def _signed_in(
-        self, form: dict[str, str], scope: str, issuer: str, nonce: str
+        self, form: dict[str, str], app: App, pending: Pending, base: str
     ) -> dict[str, Any]:
-        answer = self._answer(user=True, scope=scope)
-        answer["refresh_token"] = self.refresh_token(scope)
+        person = pending.person
+        assert person is not None
+        if person.blocked is not None:
+            raise EntraError(person.blocked)
+        scope = consented(app, pending.scope, pending.scope)
+        answer = self._answer(app, person.tenant_id, person, scope, default_scopes(app, scope))
+        answer["refresh_token"] = self.refresh_token(scope, person, app)
         if "openid" in scope.split():
-            answer["id_token"] = self._id_token(issuer, nonce)
+            issuer = f"{base}/{person.tenant_id}/v2.0"
+            answer["id_token"] = self._id_token(app, person, issuer, pending.nonce)
         if form.get("client_info"):
-            ids = {"uid": self._directory.user_id, "utid": self._directory.tenant_id}
-            answer["client_info"] = _part(ids)
+            answer["client_info"] = part({"uid": person.id, "utid": person.tenant_id})
         return answer
 
-    def _answer(self, *, user: bool, scope: str) -> dict[str, Any]:
-        lifetime = self._directory.token_lifetime
-        facts = {
-            "exp": self._clock.now() + lifetime,
-            "user": user,
-            "gen": self.generation,
-            "n": secrets.token_hex(4),
-        }
+    def _answer(
+        self, app: App, tenant_id: str, person: Person | None, scope: str, permissions: set[str]
+    ) -> dict[str, Any]:
+        lifetime = int(self._directory.token_lifetime)
         return {
             "token_type": "Bearer",
             "scope": scope,
-            "expires_in": int(lifetime),
-            "ext_expires_in": int(lifetime),
-            "access_token": self._seals.seal("access", facts),
+            "expires_in": lifetime,
+            "ext_expires_in": lifetime,
+            "access_token": self.tokens.make(app, tenant_id, person, permissions),
         }
 
-    def _id_token(self, issuer: str, nonce: str) -> str:
+    def _id_token(self, app: App, person: Person, issuer: str, nonce: str) -> str:
         now = int(self._clock.now())
         claims: dict[str, Any] = {
-            "iss": issuer, "aud": self._directory.client_id, "iat": now, "nbf": now,
-            "exp": now + 3600, "oid": self._directory.user_id, "sub": self._directory.user_id,
-            "tid": self._directory.tenant_id, "preferred_username": self._directory.user_name,
-            "name": "Drive Owner", "ver": "2.0",
+            "iss": issuer, "aud": app.client_id, "iat": now, "nbf": now, "exp": now + 3600,
+            "oid": person.id, "sub": person.id, "tid": person.tenant_id,
+            "preferred_username": person.name, "name": person.display_name, "ver": "2.0",
         }  # fmt: skip
         if nonce:
             claims["nonce"] = nonce
         signature = base64.urlsafe_b64encode(b"not checked by any client").decode().rstrip("=")
-        return f"{_part({'alg': 'HS256', 'typ': 'JWT'})}.{_part(claims)}.{signature}"
-
-
-def basic_credentials(header: str | None) -> tuple[str, str] | None:
-    """Return client id and secret of a Basic Authorization header (RFC 6749 section 2.3.1)."""
-    kind, _, value = (header or "").partition(" ")
-    if kind.lower() != "basic":
-        return None
-    try:
-        client, _, secret = base64.b64decode(value, validate=True).decode().partition(":")
-    except ValueError:
-        return None
-    return unquote_plus(client), unquote_plus(secret)
-
-
-def _challenge(form: dict[str, str], method: str) -> str:
-    verifier = form.get("code_verifier", "")
-    if method != "S256":
-        return verifier
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
-
-
-def _part(content: dict[str, Any]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(content)).decode().rstrip("=")
+        return f"{part({'alg': 'HS256', 'typ': 'JWT'})}.{part(claims)}.{signature}"

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphsim.addressing import Address, parse_options
 from graphsim.errors import GraphError, invalid_request, not_found
-from graphsim.items import Item, Kind, Profile, normal_drive_id
+from graphsim.items import Item, Kind
 from graphsim.pages import Pages, Question
-from graphsim.rendering import SITE_HOST, render_drive, selected, site_id
+from graphsim.places import Places
+from graphsim.rendering import render_drive, selected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphsim.downloads import Downloads
     from graphsim.drives import Drive
+    from graphsim.estate import Estate
     from graphsim.exchange import Exchange
-
-
-class Caller:
-    """Who asks: an app, or an app on behalf of a person."""
-
-    def __init__(self, *, delegated: bool) -> None:
-        self.delegated = delegated
+    from graphsim.rights import Caller
+    from graphsim.tenancy import Person
 
 
 class Graph:
     """Answers the addresses of drives, items and what leads to them.
 
     Args:
-        drives: The drives; the first is the default drive of every user and site.
-        users: Names a person may be called by (id, user principal name).
+        estate: The drives, and who and what they belong to.
         pages: Answers children and delta.
         downloads: Makes download URLs, and sends bytes at once for the ``inline`` fault.
     """
 
-    def __init__(
-        self, drives: Sequence[Drive], users: Sequence[str], pages: Pages, downloads: Downloads
-    ) -> None:
-        self._drives = drives
-        self._users = {name.lower() for name in users}
+    def __init__(self, estate: Estate, pages: Pages, downloads: Downloads) -> None:
+        self._estate = estate
         self.pages = pages
         self._downloads = downloads
+        self._places = Places(estate, pages)
 
     async def answer(self, exchange: Exchange, address: Address, caller: Caller) -> None:
         """Answer one request.
@@ -49,14 +41,19 @@ class Graph:
         Raises:
             GraphError: The refusal to send.
         """
-        if address.drive is None and address.owner is None:
-            await self._elsewhere(exchange, address, caller)
-            return
         options = parse_options(exchange.query)
+        if address.drive is None and address.owner is None:
+            await self._places.answer(exchange, address, caller, options)
+            return
+        if (address.owner or "").startswith("share:"):
+            await self._shared(exchange, address, caller, options)
+            return
         op = address.operation or ("item" if address.item else "drive")
         exchange.understood(op)
         drive = self._drive(address, caller)
         exchange.understood(op, drive=drive.id)
+        caller.check_drive(drive)
+        _check_open(drive)
         if address.item is None:
             exchange.refuse_if_told()
             await self._drive_itself(exchange, address, drive, options)
@@ -89,39 +86,41 @@ class Graph:
 
     def _drive(self, address: Address, caller: Caller) -> Drive:
         if address.drive is not None:
-            wanted = normal_drive_id(address.drive)
-            for drive in self._drives:
-                if normal_drive_id(drive.id) == wanted:
-                    return self._existing(drive)
-            raise not_found("The drive could not be found.")
+            return self._estate.drive(address.drive)
         kind, _, name = (address.owner or "").partition(":")
-        if kind == "me":
-            self._need_person(caller)
-        if kind == "user" and name.lower() not in self._users:
-            raise GraphError(404, "itemNotFound", "User's mysite was not found.")
         if kind == "site":
-            return self._existing(self._of_site(name)[0])
-        return self._existing(self._drives[0])
+            site = self._estate.site(name)
+            if not site.drives:
+                raise not_found("The site has no document library.")
+            return site.drives[0]
+        person = caller.need_person() if kind == "me" else self._places.person(name, caller)
+        if not person.drives:
+            raise _no_onedrive(person)
+        return person.drives[0]
 
-    @staticmethod
-    def _existing(drive: Drive) -> Drive:
-        if drive.quirks.cutoff:
-            message = "The drive id appears to be malformed, or is not that of a valid drive."
-            raise invalid_request(message)
-        return drive
-
-    @staticmethod
-    def _need_person(caller: Caller) -> None:
-        if not caller.delegated:
-            raise GraphError(400, "BadRequest", "/me needs a token given on behalf of a person.")
-
-    def _of_site(self, name: str) -> list[Drive]:
-        own = [one for one in self._drives if one.profile is not Profile.PERSONAL]
-        if name.lower() not in {"root", SITE_HOST}:
-            own = [one for one in own if site_id(one).lower() == name.lower()]
-        if not own:
-            raise not_found("The site could not be found.")
-        return own
+    async def _shared(
+        self, exchange: Exchange, address: Address, caller: Caller, options: dict[str, str]
+    ) -> None:
+        """Answer ``/shares/{u!…}``: what a sharing link or a webUrl leads to."""
+        exchange.understood("share")
+        exchange.refuse_if_told()
+        drive, item = self._estate.shared((address.owner or "").partition(":")[2])
+        exchange.understood("share", drive=drive.id, item=item.id, name=item.name)
+        caller.check_link(drive)
+        _check_open(drive)
+        await drive.refresh()
+        wanted = Address(prefix=address.prefix, drive=drive.id, item=item.id)
+        question = Question(exchange, wanted, drive, item, options, self._downloads.url)
+        if address.item is None and not address.operation:
+            shown = question.shown(item, "id,name,webUrl")
+            await exchange.json(200, shown)
+        elif address.operation == "children":
+            await self.pages.children(question)
+        elif address.operation == "":
+            shown = question.shown(item, options.get("select"))
+            await exchange.json(200, {"@odata.context": question.context("driveItem")} | shown)
+        else:
+            raise GraphError(501, "notSupported", f"graphsim has no {address.operation} on shares.")
 
     async def _item(self, drive: Drive, address: Address, options: dict[str, str]) -> Item | None:
         """Find the addressed item; a download is not worth a look at the whole drive first."""
@@ -156,47 +155,23 @@ class Graph:
         headers["Location"] = self._downloads.url(exchange, drive, item)
         await exchange.respond(302, headers, b"")
 
-    async def _elsewhere(self, exchange: Exchange, address: Address, caller: Caller) -> None:
-        parts = [part.lower() for part in address.other.strip("/").split("/")]
-        exchange.understood("drives" if parts[-1] == "drives" else "directory")
-        exchange.refuse_if_told()
-        match parts:
-            case ["me"]:
-                self._need_person(caller)
-                await exchange.json(200, self._person())
-            case ["users", name] if name in self._users:
-                await exchange.json(200, self._person())
-            case ["me", "drives"]:
-                self._need_person(caller)
-                await self._list(exchange, [render_drive(one) for one in self._drives])
-            case ["users", name, "drives"] if name in self._users:
-                await self._list(exchange, [render_drive(one) for one in self._drives])
-            case ["sites", name, "drives"]:
-                await self._list(exchange, [render_drive(one) for one in self._of_site(name)])
-            case ["sites"]:
-                await self._list(exchange, [_site(one) for one in self._of_site("root")])
-            case ["sites", name, *_] if ":" in name:
-                await exchange.json(200, _site(self._of_site("root")[0]))
-            case ["sites", name]:
-                await exchange.json(200, _site(self._of_site(name)[0]))
-            case _:
-                raise not_found(f"graphsim has nothing at {address.other}.")
 
-    def _person(self) -> dict[str, str]:
-        names = sorted(self._users)
-        return {
-            "id": next((name for name in names if "@" not in name), ""),
-            "displayName": "Drive Owner",
-            "userPrincipalName": next((name for name in names if "@" in name), ""),
-        }
-
-    @staticmethod
-    async def _list(exchange: Exchange, value: list[dict[str, Any]]) -> None:
-        await exchange.json(200, {"value": value})
+def _check_open(drive: Drive) -> None:
+    if drive.quirks.cutoff:
+        message = "The drive id appears to be malformed, or is not that of a valid drive."
+        raise invalid_request(message)
+    if drive.quirks.locked:
+        message = "Access to this site has been blocked. Please contact the administrator."
+        raise GraphError(423, "notAllowed", message, "resourceLocked")
 
 
-def _site(drive: Drive) -> dict[str, str]:
-    return {"id": site_id(drive), "name": drive.name, "webUrl": f"https://{SITE_HOST}"}
+def _no_onedrive(person: Person) -> GraphError:
+    """Return one of the two refusals that were reported, in turns where both are wanted."""
+    person.asked += 1
+    if person.refusal == "mysite" or (person.refusal == "both" and person.asked % 2):
+        return GraphError(404, "itemNotFound", "User's mysite was not found.")
+    message = "Call was made to the default drive, which is not supported for apponly tokens."
+    return invalid_request(message)
 
 
 def _resolved(drive: Drive, address: Address) -> Item | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from graphsim.grants import Directory
+from graphsim.tenancy import Directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +27,10 @@ class Identity(msgspec.Struct):
     user_id: str
     user_name: str = "owner@graphsim.invalid"
 
-    def directory(self) -> Directory:
-        """Return the tenant of this identity."""
-        return Directory(**{name: getattr(self, name) for name in DIRECTORY_FIELDS})
+    def directory(self, *, personal: bool = False) -> Directory:
+        """Return the tenant of this identity; ``personal`` for one person's own account."""
+        own = {name: getattr(self, name) for name in DIRECTORY_FIELDS}
+        return Directory(**own, is_personal=personal)
 
 
 def remembered_identity(state: Path) -> Identity:

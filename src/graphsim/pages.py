@@ -85,6 +85,30 @@ class Pages:
             answer["@odata.nextLink"] = f"{exchange.base}{exchange.raw_path}?{_query(keep)}"
         await exchange.json(200, answer)
 
+    async def listed(
+        self, exchange: Exchange, values: list[dict[str, Any]], options: dict[str, str]
+    ) -> None:
+        """Answer with a page of a list that is already in its order.
+
+        Raises:
+            GraphError: 400 for a made-up skip token.
+        """
+        limit, start = self._limit(options), 0
+        if skip := options.get("skiptoken"):
+            try:
+                start = int(self._seals.open("list", skip)["from"])
+            except BadSealError as error:
+                raise invalid_request("The skip token is malformed.") from error
+        page = values[start : start + limit]
+        shown = [selected(value, options.get("select")) for value in page]
+        answer: dict[str, Any] = {"value": shown}
+        if len(values) > start + limit:
+            keep = {f"${name}": options[name] for name in ("top", "select") if name in options}
+            keep |= {"search": options["search"]} if "search" in options else {}
+            keep["$skiptoken"] = self._seals.seal("list", {"from": start + limit})
+            answer["@odata.nextLink"] = f"{exchange.base}{exchange.raw_path}?{_query(keep)}"
+        await exchange.json(200, answer)
+
     async def delta(self, question: Question) -> None:
         """Answer with a page of delta.
 

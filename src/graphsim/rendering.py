@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 
     from graphsim.drives import Drive
 
-SITE_HOST = "graphsim.invalid"
-"""Host of ``webUrl`` and site ids; it exists nowhere, so no client can follow it by mistake."""
+_OFFICE = (".docx", ".doc", ".xlsx", ".xls", ".pptx", ".ppt")
 _DOWNLOAD = "@microsoft.graph.downloadUrl"
 _CALCULATED = {"content.downloadurl": _DOWNLOAD, _DOWNLOAD.lower(): _DOWNLOAD}
 
 
 def site_id(drive: Drive) -> str:
-    """Return the id of the site (or personal site) that a business drive belongs to."""
-    return f"{SITE_HOST},{guid('site:' + drive.id).lower()},{guid('web:' + drive.id).lower()}"
+    """Return the id of the site (or personal site) that a drive belongs to; empty for none."""
+    return drive.site.id if drive.site else ""
 
 
 def render_item(
@@ -87,7 +86,6 @@ def render_drive(drive: Drive) -> dict[str, Any]:
     """Return the drive resource."""
     used = drive.tree.total_size(drive.tree.root)
     total = 1 << 40
-    owner = {"user": {"displayName": "Drive Owner", "id": guid("owner:" + drive.id).lower()}}
     return {
         "id": drive.id,
         "name": drive.name,
@@ -95,7 +93,7 @@ def render_drive(drive: Drive) -> dict[str, Any]:
         "webUrl": _web_root(drive),
         "createdDateTime": iso(drive.tree.root.created),
         "lastModifiedDateTime": iso(drive.tree.root.modified),
-        "owner": owner,
+        "owner": _owner(drive),
         "quota": {
             "deleted": 0,
             "remaining": max(total - used, 0),
@@ -104,6 +102,16 @@ def render_drive(drive: Drive) -> dict[str, Any]:
             "used": used,
         },
     }
+
+
+def _owner(drive: Drive) -> dict[str, Any]:
+    if drive.owner is not None:
+        person = drive.owner
+        user = {"displayName": person.display_name, "id": person.id, "email": person.name}
+        return {"user": user}
+    if drive.site is not None:
+        return {"group": {"displayName": f"{drive.site.name} Owners"}}
+    return {"user": {"displayName": "Drive Owner", "id": guid("owner:" + drive.id).lower()}}
 
 
 def item_path(drive: Drive, item: Item) -> str:
@@ -131,7 +139,7 @@ def _tombstone(drive: Drive, item: Item) -> dict[str, Any]:
 
 def _parent(drive: Drive, item: Item, *, in_delta: bool) -> dict[str, Any]:
     reference: dict[str, Any] = {"driveType": drive.profile.value, "driveId": drive.id}
-    if drive.profile is not Profile.PERSONAL:
+    if drive.site is not None:
         reference["siteId"] = site_id(drive)
     parent = drive.tree.items.get(item.parent_id) if item.parent_id else None
     if parent is None:
@@ -158,10 +166,20 @@ def _facets(drive: Drive, item: Item) -> dict[str, Any]:
 
 
 def _web_root(drive: Drive) -> str:
-    return f"https://{SITE_HOST}/drives/{quote(drive.name)}"
+    if drive.site is None:
+        return f"https://onedrive.live.com/?cid={drive.id.upper()}"
+    return f"{drive.site.web_url}/{quote(drive.library)}"
 
 
 def _web_url(drive: Drive, item: Item) -> str:
+    """Return an item's address in a browser; Office files open in their viewer."""
+    root = _web_root(drive)
+    if drive.site is None:
+        return f"https://onedrive.live.com/?id={quote(item.id, safe='')}&cid={drive.id.upper()}"
     if item.parent_id is None:
-        return _web_root(drive)
-    return f"{_web_root(drive)}/{quote('/'.join(drive.tree.names(item)))}"
+        return root
+    if item.kind is Kind.FILE and item.name.lower().endswith(_OFFICE):
+        document, name = quote(f"{{{guid(item.id)}}}"), quote(item.name)
+        viewer = f"{drive.site.web_url}/_layouts/15/Doc.aspx"
+        return f"{viewer}?sourcedoc={document}&file={name}&action=default&mobileredirect=true"
+    return f"{root}/{quote('/'.join(drive.tree.names(item)))}"

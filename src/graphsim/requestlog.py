@@ -27,6 +27,10 @@ class Entry(msgspec.Struct, kw_only=True):
     drive: str | None = None
     item: str | None = None
     name: str | None = None
+    flow: str | None = None
+    """The grant of a request for a token."""
+    user: str | None = None
+    """The person it is about."""
     status: int = 0
     """0 while the answer has not begun, or when the connection was cut before it."""
     bytes: int = 0

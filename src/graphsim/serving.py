@@ -14,8 +14,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphsim.admin import admin_app
 from graphsim.app import Application, Connections
+from graphsim.assertions import Issuer
 from graphsim.certificates import ensure_certificates
-from graphsim.clock import Clock, SystemClock
+from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
 from graphsim.drives import Drive, MemoryDrive
 from graphsim.endpoints import Endpoints, describe
@@ -24,20 +25,21 @@ from graphsim.items import Profile
 from graphsim.seals import Seals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
+    from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
+    from graphsim.tenancy import App, Directory, Person
 
 
 class GraphSim:
     """A running graphsim; see :func:`serve`."""
 
-    def __init__(self, app: Application, endpoints: Endpoints, clock: Clock, seals: Seals) -> None:
+    def __init__(self, app: Application, endpoints: Endpoints, clock: Clock) -> None:
         self.app = app
         self.endpoints = endpoints
         self.clock = clock
-        self._seals = seals
 
     @property
     def drives(self) -> list[Drive]:
@@ -64,15 +66,74 @@ class GraphSim:
         """The requests so far."""
         return self.app.log
 
-    def access_token(self, *, delegated: bool = False) -> str:
-        """Return a bearer token for Graph without the way through the token endpoint."""
-        grants = self.app.entra.grants
-        directory = self.app.entra.directory
-        form = {"grant_type": "client_credentials"}
-        if delegated:
-            form = {"grant_type": "refresh_token", "refresh_token": grants.refresh_token()}
-        answer = grants.exchange(form, (directory.client_id, directory.client_secret), "")
-        return str(answer["access_token"])
+    @property
+    def skew(self) -> float:
+        """Seconds by which the simulated service's clock is ahead; may be set."""
+        return self.app.clock.skew
+
+    @skew.setter
+    def skew(self, seconds: float) -> None:
+        self.app.clock.skew = seconds
+
+    @property
+    def directory(self) -> Directory:
+        """Tenants, apps, people, and the knobs over tokens."""
+        return self.app.entra.directory
+
+    @property
+    def estate(self) -> Estate:
+        """Sites, drives and sharing links."""
+        return self.app.estate
+
+    def access_token(
+        self,
+        *,
+        delegated: bool = False,
+        person: Person | None = None,
+        app: App | None = None,
+        permissions: Iterable[str] | None = None,
+    ) -> str:
+        """Return a bearer token for Graph without the way through the token endpoint.
+
+        Args:
+            delegated: On behalf of the first person, rather than of the app itself.
+            person: On behalf of this person.
+            app: The first app by default.
+            permissions: What the token carries; what the app has consent for by default.
+        """
+        app = app or self.directory.app
+        who = person or (self.directory.person if delegated else None)
+        carried = app.roles if permissions is None else set(permissions)
+        tenant = who.tenant_id if who else self.directory.tenant_id
+        return self.app.entra.grants.tokens.make(app, tenant, who, carried)
+
+    def add_site(self, name: str, path: str | None = None, tenant_id: str | None = None) -> Site:
+        """Make a team site; see :meth:`Application.add_site`."""
+        return self.app.add_site(name, path, tenant_id)
+
+    def add_library(self, site: Site, name: str, address: str | None = None) -> MemoryDrive:
+        """Give a site another library; see :meth:`Application.add_library`."""
+        return self.app.add_library(site, name, address)
+
+    def add_person(
+        self, name: str, display_name: str = "", *, onedrive: bool = True, tenant_id: str = ""
+    ) -> Person:
+        """Register a person; see :meth:`Application.add_person`."""
+        return self.app.add_person(name, display_name, onedrive=onedrive, tenant_id=tenant_id)
+
+    def add_app(self, name: str = "another app", **facts: Any) -> App:
+        """Register an app; see :meth:`Application.add_app`."""
+        return self.app.add_app(name, **facts)
+
+    def library(self, site: Site, index: int = 0) -> MemoryDrive:
+        """Return a library of a site; see :meth:`Application.library`."""
+        return self.app.library(site, index)
+
+    def add_issuer(self, url: str = "https://issuer.graphsim.invalid") -> Issuer:
+        """Register an issuer of federated tokens."""
+        issuer = Issuer(url, self.clock)
+        self.directory.issuers[url] = issuer.public_pem
+        return issuer
 
 
 class _Server(uvicorn.Server):
@@ -92,6 +153,8 @@ async def serve(
     url_lifetime: float = 3600,
     clock: Clock | None = None,
     memory: tuple[str, ...] = (),
+    sites: Mapping[str, Path | str] | None = None,
+    people: tuple[str, ...] = (),
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -104,6 +167,8 @@ async def serve(
         url_lifetime: Seconds a download URL is good for.
         clock: Time of changes and expiry.
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
+        sites: Folders by the name of the team site whose library they are.
+        people: User principal names of further people, each with an empty OneDrive.
 
     Raises:
         OSError: The port is in use, or a folder can't be served.
@@ -111,7 +176,8 @@ async def serve(
     with contextlib.ExitStack() as stack:
         if state is None:
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphsim-")))
-        clock = clock or SystemClock()
+        given = clock or SystemClock()
+        clock = ServerClock(given)
         identity = await asyncio.to_thread(remembered_identity, state)
         seals = Seals(identity.secret)
         kind = Profile(profile)
@@ -123,11 +189,18 @@ async def serve(
         names = memory or (() if folders else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
         size, life = page_size, url_lifetime
-        app = Application(
-            drives, identity.directory(), seals, clock, page_size=size, url_lifetime=life
-        )
+        directory = identity.directory(personal=kind is Profile.PERSONAL)
+        app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
+        for site, folder in (sites or {}).items():
+            library = await asyncio.to_thread(
+                DirectoryDrive, Path(folder), Profile.DOCUMENT_LIBRARY, seals, clock, state
+            )
+            stack.callback(library.close)
+            app.place_library(site, library)
+        for name in people:
+            app.add_person(name)
         async with _running(app, state, port) as endpoints:
-            yield GraphSim(app, endpoints, clock, seals)
+            yield GraphSim(app, endpoints, given)
 
 
 @contextlib.asynccontextmanager
@@ -138,6 +211,7 @@ async def _running(app: Application, state: Path, port: int) -> AsyncIterator[En
         protocol = _recording(app.connections)
         common: dict[str, Any] = {
             "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
+            "date_header": False,
             "timeout_graceful_shutdown": 1, "loop": "asyncio", "ws": "none",
         }  # fmt: skip
         http = uvicorn.Config(app, http=protocol, **common)

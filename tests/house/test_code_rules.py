@@ -25,6 +25,7 @@ NAMES_GIVEN_BY_OTHERS = {
     "data": "the target of an XML parser has a method of this name",
     "FileSystemInfo": "Microsoft Graph calls this facet so",
     "_data_for": "the data folder of a demo",
+    "proxy_manager_for": "requests calls it on its adapters",
     "make_data_dir": "the folder is called data_dir, as in most servers",
 }
 CALLS_FOR_PORTS = {
@@ -41,6 +42,7 @@ CALLS_FOR_PORTS = {
 }
 MAY_ASK_THE_SYSTEM = {
     "drivefeed/system.py": "implements the Clock and Ids ports",
+    "drivefeed/secrets/sealing.py": "keys and nonces that could be replayed would be no secrets",
 }
 
 

@@ -77,6 +77,12 @@ class Sim:
         """Have something go wrong; see graphsim's README."""
         httpx.post(self.endpoints["admin_url"] + "/faults", json=words).raise_for_status()
 
+    def change(self, method: str, path: str, words: Any = None) -> Any:
+        """Ask the admin port for a change; see graphsim's README."""
+        url = self.endpoints["admin_url"] + path
+        answer = httpx.request(method, url, json=words, timeout=30).raise_for_status()
+        return answer.json() if answer.content else None
+
     def _get(self, path: str, **asked: str) -> Any:
         answer = httpx.get(self.endpoints["admin_url"] + path, params=asked, timeout=30)
         return answer.raise_for_status().json()

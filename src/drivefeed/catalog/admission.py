@@ -50,10 +50,9 @@ class Admission:
     @classmethod
     def of(cls, drive: Drive, item: TreeItem, line: Lineage) -> Admission:
         """Derive the ids from org, file and version."""
-        key = drive.item_key(item.item_id)
         return cls(
-            document_id=document_id(drive.org_id, _SOURCE, key),
-            import_id=import_id(drive.org_id, _SOURCE, key, item.version_key),
+            document_id=cls.document_id_of(drive, item.item_id),
+            import_id=cls.import_id_of(drive, item),
             item=item,
             folders=tuple(folder.item_id for folder in line.folders),
         )
@@ -62,6 +61,11 @@ class Admission:
     def document_id_of(drive: Drive, item_id: str) -> str:
         """Return the id of an item's document."""
         return document_id(drive.org_id, _SOURCE, drive.item_key(item_id))
+
+    @staticmethod
+    def import_id_of(drive: Drive, item: TreeItem) -> str:
+        """Return the id of the import of an item's present version."""
+        return import_id(drive.org_id, _SOURCE, drive.item_key(item.item_id), item.version_key)
 
 
 async def admit(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
+from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.catalog.waiting import clear
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
@@ -30,10 +32,54 @@ async def matching_connections(catalog: Catalog, which: str | None) -> list[Conn
     ]
 
 
-async def set_paused(catalog: Catalog, one: Connection, *, paused: bool) -> int:
+async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) -> None:
+    """Give a connection another name.
+
+    Raises:
+        NeedsAttention: the name is empty, or another connection of the org has it.
+    """
+    name = name.strip()
+    async with catalog.write("rename") as connection:
+        taken = await connection.scalar(
+            select(connections.c.id).where(
+                connections.c.org_id == one.org_id,
+                func.lower(connections.c.name) == name.lower(),
+                connections.c.id != one.connection_id,
+            )
+        )
+        if not name or taken is not None:
+            why = f"Another connection is called '{name}'" if name else "A name has characters"
+            raise NeedsAttention(f"{why}. Choose another name.", reason=Reason.MISCONFIGURED)
+        if name == one.name:
+            return
+        await connection.execute(
+            update(connections).where(connections.c.id == one.connection_id).values(name=name)
+        )
+        await record(
+            connection,
+            org_id=one.org_id,
+            actor=actor,
+            action="connection.renamed",
+            subject_id=one.connection_id,
+            before={"name": one.name},
+            after={"name": name},
+        )
+
+
+async def set_paused(
+    catalog: Catalog, one: Connection, *, paused: bool, actor: str = "drivefeed"
+) -> int:
     """Pause or resume a connection; return how many imports a resume woke."""
     now = catalog.clock.now()
     async with catalog.write("pause") as connection:
+        if paused != one.paused:
+            await record(
+                connection,
+                org_id=one.org_id,
+                actor=actor,
+                action="connection.paused" if paused else "connection.resumed",
+                subject_id=one.connection_id,
+            )
         await connection.execute(
             update(connections).where(connections.c.id == one.connection_id).values(paused=paused)
         )

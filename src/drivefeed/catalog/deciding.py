@@ -13,6 +13,7 @@ from sqlalchemy import delete, select, update
 
 from drivefeed.catalog.admission import Admission, admit
 from drivefeed.catalog.dialect import batches, upsert
+from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.catalog.tables import connections as connections_table
 from drivefeed.catalog.tables import coverage, documents
 from drivefeed.catalog.tree import known_items, lineages
@@ -63,8 +64,8 @@ async def decide(
     """
     files = [one for one in items if one.kind not in FOLDERS]
     lines = await lineages(connection, drive.drive_id, files, generation=generation)
-    rooted = await _rooted(connection, drive, connections)
-    forgotten = await _forgotten(connection, drive, files)
+    rooted = await rooted_connections(connection, drive, connections)
+    forgotten = await forgotten_items(connection, drive, files)
     decided: set[str] = set()
     verdicts: list[Verdict] = []
     for one in files:
@@ -77,12 +78,12 @@ async def decide(
         if generation is not None and (one.deleted or not line.seen or not line.alive):
             continue
         decided.add(one.item_id)
-        verdicts += [_verdict(each, one, line, one.item_id in forgotten) for each in rooted]
+        verdicts += [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
     await _write(connection, drive, verdicts, lines, now=now, lane=lane)
     return decided
 
 
-async def _rooted(
+async def rooted_connections(
     connection: AsyncConnection, drive: Drive, connections: Sequence[Connection]
 ) -> list[Connection]:
     """Leave out connections whose folder is gone; they wait for a person and lose nothing."""
@@ -101,9 +102,10 @@ async def _rooted(
     return there
 
 
-async def _forgotten(
+async def forgotten_items(
     connection: AsyncConnection, drive: Drive, files: Iterable[TreeItem]
 ) -> set[str]:
+    """Return the ids of those files that a person had forgotten."""
     found: set[str] = set()
     for batch in batches(one.item_id for one in files):
         rows = await connection.execute(
@@ -117,7 +119,8 @@ async def _forgotten(
     return found
 
 
-def _verdict(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
+def verdict_of(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
+    """Return what a connection says of an item that is no folder."""
     below = line.below(each.root_item_id)
     if one.deleted or not line.alive:
         return Verdict(each, one, admitted=False, reason=Reason.REMOVED_AT_SOURCE, gone=True)
@@ -146,18 +149,25 @@ async def _write(
     rows: list[dict[str, Any]] = []
     gone: list[tuple[str, str]] = []
     admissions: dict[str, Admission] = {}
+    urgent: set[str] = set()
     for verdict in verdicts:
         key = (verdict.connection.connection_id, verdict.item.item_id)
         was_admitted = known.get(key)
         if verdict.admitted:
             line = lines[verdict.item.item_id]
             admissions[verdict.item.item_id] = Admission.of(drive, verdict.item, line)
+            if verdict.connection.policy.priority == "high":
+                urgent.add(verdict.item.item_id)
         row = _coverage_row(drive, verdict, was_admitted=was_admitted)
         if row is not None:
             rows.append(row)
         elif verdict.gone and was_admitted is False:
             gone.append(key)
-    await admit(connection, drive, list(admissions.values()), now=now, lane=lane)
+    for each_lane, chosen in (
+        (LANE_FRESH, [one for key, one in admissions.items() if key in urgent]),
+        (lane, [one for key, one in admissions.items() if key not in urgent]),
+    ):
+        await admit(connection, drive, chosen, now=now, lane=each_lane)
     await upsert(connection, coverage, rows)
     for connection_id, item_id in gone:
         await connection.execute(
@@ -215,7 +225,7 @@ async def look_at_roots(
     Returns:
         The connections whose folder is there.
     """
-    there = await _rooted(connection, drive, connections)
+    there = await rooted_connections(connection, drive, connections)
     ids = {each.connection_id for each in there}
     for each in connections:
         is_gone = each.connection_id not in ids

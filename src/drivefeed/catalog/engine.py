@@ -65,7 +65,9 @@ class Catalog:
         """
         try:
             async with self._turn, self._engine.connect() as connection:
-                await connection.execution_options(drivefeed_writes=True)
+                await connection.execution_options(
+                    drivefeed_writes=True, drivefeed_now=self.clock.now
+                )
                 async with connection.begin():
                     yield connection
                     self.checkpoint(f"{name}.commit.before")
@@ -90,6 +92,13 @@ class Catalog:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._engine.dispose()
+
+
+def now_of(connection: AsyncConnection) -> int:
+    """Return the time of a transaction of :meth:`Catalog.write`, by the catalog's clock."""
+    assert connection.sync_connection is not None
+    now: int = connection.sync_connection.get_execution_options()["drivefeed_now"]()
+    return now
 
 
 def _turns(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, bindparam, select, update
 
 from drivefeed.catalog.documents import document_of, import_of
+from drivefeed.catalog.sources import policy_from
 from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items
 from drivefeed.domain.errors import NotFound
+from drivefeed.domain.quiet import all_quiet_until
 from drivefeed.domain.remote import DriveRef
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.domain.model import Document, Import
+    from drivefeed.domain.model import Document, Import, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class File:
         drive: how the source is asked for it; None where it did not come from a drive.
         folders: ids of the folders it lies in, outermost first.
         paused: whether every connection that admits it is paused.
+        policies: those of the connections that admit it and are not paused.
     """
 
     name: str
@@ -36,6 +39,15 @@ class File:
     quick_xor: str | None
     folders: tuple[str, ...]
     paused: bool
+    policies: tuple[Policy, ...] = ()
+
+    def quiet_until(self, now: int) -> int | None:
+        """Return when the quiet hours end that keep it from being copied, or None without any."""
+        return all_quiet_until(self.policies, now)
+
+    def deadline_ms(self, default: int) -> int:
+        """Return how long a backend may take for it: the shortest deadline of its connections."""
+        return min((one.deadline_ms or default for one in self.policies), default=default)
 
 
 _IMPORT_PREFIX = "import_"
@@ -57,8 +69,8 @@ _WHOLE = (
     )
     .where(imports.c.id == bindparam("of"))
 )
-_PAUSES = (
-    select(connections.c.paused)
+_ADMITTING = (
+    select(connections.c.paused, connections.c.policy)
     .join(coverage, coverage.c.connection_id == connections.c.id)
     .where(coverage.c.document_id == bindparam("of"), coverage.c.admitted)
 )
@@ -74,7 +86,7 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         row = (await connection.execute(_WHOLE, {"of": import_id})).mappings().one_or_none()
         if row is None:
             raise NotFound(f"There is no import {import_id} in the catalog.")
-        pauses = list((await connection.execute(_PAUSES, {"of": row["id"]})).scalars())
+        wanting = list(await connection.execute(_ADMITTING, {"of": row["id"]}))
     one = import_of({column.name: row[_IMPORT_PREFIX + column.name] for column in imports.c})
     drive = DriveRef(row["account_id"], row["remote_id"]) if row["account_id"] else None
     file = File(
@@ -85,7 +97,8 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         media_type=row["media_type"],
         quick_xor=row["quick_xor"],
         folders=tuple(json.loads(row["folders"])),
-        paused=bool(pauses) and all(pauses),
+        paused=bool(wanting) and all(each.paused for each in wanting),
+        policies=tuple(policy_from(each.policy) for each in wanting if not each.paused),
     )
     return document_of(row), one, file
 

@@ -111,3 +111,14 @@ async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) ->
         )
         term = row.scalar_one_or_none()
     return int(term) if term is not None else None
+
+
+async def release_lease(catalog: Catalog, name: str, owner: str) -> None:
+    """Give a lease back; nothing happens where somebody else holds it.
+
+    The row stays, so that the next term is a higher one.
+    """
+    async with catalog.write("lease") as connection:
+        await connection.execute(
+            leases.update().where(leases.c.name == name, leases.c.owner == owner).values(until=0)
+        )

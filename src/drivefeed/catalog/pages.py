@@ -42,7 +42,12 @@ async def begin_enumeration(catalog: Catalog, drive: Drive) -> Drive:
     async with catalog.write("enumeration") as connection:
         await connection.execute(
             update(drives)
-            .where(drives.c.id == drive.drive_id, drives.c.generation == drive.generation)
+            .where(
+                drives.c.id == drive.drive_id,
+                drives.c.generation == drive.generation,
+                # Whoever lists a drive for a plan may come in between a round and its settling.
+                drives.c.settling.is_(False),
+            )
             .values(
                 generation=drive.generation + 1,
                 enumerating=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -39,6 +40,9 @@ class Progress:
         reasons: files by (standing, reason code or stage); why they stand there.
         listed: whether the drive's first enumeration is complete, so that ``found`` is final.
         listed_at: when its latest round was complete; what changed since then is not counted yet.
+        planned: how many files its plan counted; None where it was connected without a plan.
+        seconds_left: how long the rest takes at the pace of the last minutes; None where too little
+            came to an end to tell.
     """
 
     connection: Connection
@@ -52,6 +56,26 @@ class Progress:
     reasons: dict[tuple[Standing, str], int] = field(default_factory=dict)
     bytes_done: int = 0
     pages: int = 0
+    planned: int | None = None
+    seconds_left: float | None = None
+
+    @property
+    def admitted(self) -> int:
+        """Files that are not skipped."""
+        return self.found - self.counts[Standing.SKIPPED]
+
+    @property
+    def since(self) -> int:
+        """Files that came on top of the planned ones."""
+        return 0 if self.planned is None else max(0, self.admitted - self.planned)
+
+    @property
+    def waiting(self) -> int:
+        """Files that have not come to an end, with those that are planned and not scanned yet."""
+        unseen = 0
+        if self.planned is not None and not self.listed:
+            unseen = max(0, self.planned - self.admitted)
+        return unseen + self.counts[Standing.IN_PROGRESS] + self.counts[Standing.STALE]
 
     @property
     def found(self) -> int:
@@ -71,7 +95,14 @@ class Progress:
 
     @property
     def percent(self) -> int:
-        """Files that came to an end, of all files found."""
+        """Files that came to an end, of those planned and those that came since.
+
+        Planned files that were removed in the meantime came to an end. Without a plan, all files
+        found are counted, which are the more the further the listing is.
+        """
+        if self.planned is not None:
+            whole = self.planned + self.since
+            return 100 * (whole - self.waiting) // whole if whole else 100
         done = self.found - self.counts[Standing.IN_PROGRESS] - self.counts[Standing.STALE]
         return 100 * done // self.found if self.found else 0
 
@@ -104,10 +135,17 @@ FILES = coverage.outerjoin(documents, documents.c.id == coverage.c.document_id).
 )
 
 
+_PACE_MS = 10 * 60_000
+_LEAST_ENDS = 3
+"""Fewer ends tell no pace."""
+
+
 async def progress_of(catalog: Catalog) -> list[Progress]:
     """Count the standing of every connection's files."""
+    now = catalog.clock.now()
     async with catalog.read() as connection:
         found = await _connections(connection)
+        paces = await _paces(connection, now)
         rows = await connection.execute(
             select(
                 coverage.c.connection_id,
@@ -129,7 +167,28 @@ async def progress_of(catalog: Catalog) -> list[Progress]:
             if standing is Standing.SEARCHABLE:
                 one.bytes_done += row.bytes or 0
                 one.pages += row.pages or 0
+    for connection_id, pace in paces.items():
+        found[connection_id].seconds_left = found[connection_id].waiting / pace
     return list(found.values())
+
+
+async def _paces(connection: AsyncConnection, now: int) -> dict[str, float]:
+    """Return how many files a second each connection brought to their end in the last minutes."""
+    rows = await connection.execute(
+        select(
+            coverage.c.connection_id,
+            func.count().label("ends"),
+            func.min(imports.c.settled_at).label("first"),
+        )
+        .select_from(FILES)
+        .where(imports.c.settled_at > now - _PACE_MS)
+        .group_by(coverage.c.connection_id)
+    )
+    return {
+        row.connection_id: (row.ends - 1) * 1000 / (now - row.first)
+        for row in rows
+        if row.ends >= _LEAST_ENDS and now > row.first
+    }
 
 
 async def being_withdrawn(catalog: Catalog) -> int:
@@ -165,6 +224,7 @@ async def _connections(connection: AsyncConnection) -> dict[str, Progress]:
             drive_hold=row["drive_hold"],
             drive_attention=row["drive_attention"],
             detail=row["detail"] or row["drive_detail"],
+            planned=json.loads(row["plan"])["files"] if row["plan"] else None,
         )
         for row in rows.mappings()
     }

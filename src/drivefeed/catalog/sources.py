@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, func, select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.reasons import Reason
+
+
+_POLICY_FIELDS = tuple(one.name for one in fields(Policy))
+_POLICY_LISTS = ("include", "exclude", "types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +99,25 @@ def drive_of(row: RowMapping) -> Drive:
     )
 
 
+@lru_cache(maxsize=1024)
+def policy_from(stored: str) -> Policy:
+    """Read a policy as a row holds it; what an older version did not store is as by default."""
+    values = json.loads(stored)
+    known = {name: values[name] for name in _POLICY_FIELDS if name in values}
+    for name in _POLICY_LISTS:
+        known[name] = tuple(known.get(name, ()))
+    return Policy(**known)
+
+
 def connection_of(row: RowMapping) -> Connection:
     """Read a row of ``connections``."""
-    policy = json.loads(row["policy"])
-    for name in ("include", "exclude", "types"):
-        policy[name] = tuple(policy[name])
     return Connection(
         connection_id=row["id"],
         org_id=row["org_id"],
         drive_id=row["drive_id"],
         root_item_id=row["root_item_id"],
         name=row["name"],
-        policy=Policy(**policy),
+        policy=policy_from(row["policy"]),
         paused=row["paused"],
         attention=reason_of(row["attention"]),
     )
@@ -127,14 +139,19 @@ async def wake_drive(connection: AsyncConnection, drive: Drive, *, due_at: int) 
 async def wake_due_drives(catalog: Catalog) -> int:
     """Make the sync due of every drive whose interval is over; return how many."""
     now = catalog.clock.now()
-    flowing = select(connections.c.drive_id).where(connections.c.paused.is_(False))
+    # The shortest interval of its connections counts; a drive without one that flows rests.
+    shortest = (
+        select(func.min(func.coalesce(connections.c.interval_ms, drives.c.interval_ms)))
+        .where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
+        .scalar_subquery()
+    )
     occupied = exists().where(
         reminders_table.c.subject_id == drives.c.id,
         reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None),
     )
-    is_due = (
-        drives.c.last_round_at.is_(None) | (drives.c.last_round_at + drives.c.interval_ms <= now)
-    ) & drives.c.id.in_(flowing)
+    is_due = shortest.is_not(None) & (
+        drives.c.last_round_at.is_(None) | (drives.c.last_round_at + shortest <= now)
+    )
     async with catalog.read() as connection:
         rows = await connection.execute(select(drives).where(is_due, ~occupied))
         due = [drive_of(row) for row in rows.mappings()]
@@ -186,3 +203,10 @@ async def all_connections(catalog: Catalog) -> list[Connection]:
     async with catalog.read() as connection:
         rows = await connection.execute(select(connections).order_by(connections.c.created_at))
         return [connection_of(row) for row in rows.mappings()]
+
+
+async def remote_ids_of(catalog: Catalog, account_id: str) -> list[str]:
+    """Return the ids, as Microsoft knows them, of the drives that an account reads."""
+    wanted = select(drives.c.remote_id).where(drives.c.account_id == account_id)
+    async with catalog.read() as connection:
+        return list((await connection.execute(wanted.order_by(drives.c.id))).scalars())

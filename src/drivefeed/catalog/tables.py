@@ -50,6 +50,8 @@ accounts = Table(
     Column("authority", Text),
     Column("graph_url", Text),
     Column("ca_file", Text),
+    # Where the platform keeps a token, for workload identity.
+    Column("token_file", Text),
     # Whether the settings own it, its secret too; else its secret is in `credentials`.
     flag("declared"),
     # Who signed in: the name for people, the home account id for the token cache.
@@ -108,6 +110,8 @@ items = Table(
     instant("modified_at"),
     Column("web_url", Text),
     flag("malware"),
+    # Whether it has permissions of its own; null where it was listed before we asked for that.
+    Column("shared", Boolean),
     flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),
@@ -126,6 +130,8 @@ connections = Table(
     Column("root_item_id", String(200), nullable=False),
     Column("name", Text, nullable=False),
     Column("policy", Text, nullable=False),
+    # How often its drive is asked for changes; null for the pace of the settings.
+    Column("interval_ms", BigInteger),
     flag("paused"),
     code("attention"),
     Column("detail", Text),
@@ -212,6 +218,7 @@ imports = Table(
     instant("settled_at"),
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
+    Index("ix_imports_attention", "attention", **where("attention IS NOT NULL")),
 )
 
 import_events = Table(

@@ -10,12 +10,14 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import record_event, save_import, settle_into
 from drivefeed.catalog.imports import set_detail, whole
-from drivefeed.catalog.tables import connections, coverage, imports
+from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.domain.converge import apply
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
@@ -112,6 +114,30 @@ async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Im
             lane=reminders.LANE_FRESH,
         )
     return new
+
+
+async def clear_cured(
+    catalog: Catalog, drive_id: str, reasons: Collection[Reason], *, most: int = 500
+) -> int:
+    """Let the files of a drive go on that waited for a sign-in or a right; return how many.
+
+    Called when the drive itself answers again, so that no file has to ask for that on its own.
+    """
+    found = (
+        select(imports.c.id)
+        .join(documents, documents.c.id == imports.c.document_id)
+        .where(
+            imports.c.attention.is_not(None),
+            imports.c.attention.in_(sorted(reasons)),
+            documents.c.drive_id == drive_id,
+        )
+        .limit(most)
+    )
+    async with catalog.read() as connection:
+        waiting = list((await connection.execute(found)).scalars())
+    for import_id in waiting:
+        await clear(catalog, import_id, event="cured")
+    return len(waiting)
 
 
 async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: int) -> None:

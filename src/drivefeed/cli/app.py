@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands
+from drivefeed.cli import commands, connection, connections
+from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.org import org_app
+from drivefeed.cli.secrets import secrets_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -58,6 +61,10 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
+for family in (org_app, account_app, secrets_app):
+    app.add_typer(family, rich_help_panel="Set up")
+for family in (connection.app, connections.app):
+    app.add_typer(family, rich_help_panel="Choose")
 
 
 def main() -> None:

@@ -5,10 +5,15 @@ Nothing is imported before a command runs, so that ``--help`` and ``version`` an
 
 from __future__ import annotations
 
+from collections.abc import Callable  # noqa: TC003 - the table below is made of them
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import Annotated
 
 import typer
+
+from drivefeed.cli import access
+from drivefeed.cli.choose import browse, connect
+from drivefeed.cli.connection import plan
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
@@ -44,6 +49,17 @@ def demo(
     from drivefeed.cli.demo import Wishes, run_demo
 
     run_demo(folder, Wishes(once=once, slow=slow, fail=fail, grace=grace, as_json=as_json))
+
+
+def init(
+    *,
+    org: Annotated[str, typer.Option(help="The first organization.")] = "default",
+    as_json: Json = False,
+) -> None:
+    """Make the data folder, the catalog, the secret key and the first organization."""
+    from drivefeed.cli.init import initialise
+
+    initialise(org, as_json=as_json)
 
 
 def up(*, as_json: Annotated[bool, typer.Option("--json", help="Logs as JSON.")] = False) -> None:
@@ -206,10 +222,13 @@ def version(*, as_json: Json = False) -> None:
     typer.echo(f'{{"version": "{__version__}"}}' if as_json else f"drivefeed {__version__}")
 
 
-PANELS = {
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Set up": (init,),
     "Run": (demo, up),
+    "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),
+    "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, queues, board_env, version),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 import os
 from contextlib import asynccontextmanager
@@ -85,8 +86,8 @@ def existing_settings() -> Settings:
     settings = settings_for_commands()
     if not settings.database_url and not (settings.data_dir / "catalog.sqlite").is_file():
         raise NeedsAttention(
-            f"There is no drivefeed in '{settings.data_dir}'. Start one with 'drivefeed demo' or "
-            "'drivefeed up', or name its data folder with --data.",
+            f"There is no drivefeed in '{settings.data_dir}'. Start one with 'drivefeed init', "
+            "'drivefeed demo' or 'drivefeed up', or name its data folder with --data.",
             reason=Reason.MISCONFIGURED,
         )
     return settings
@@ -116,6 +117,25 @@ async def existing_parts() -> AsyncIterator[Parts]:
 
     async with open_parts(existing_settings()) as parts:
         yield parts
+
+
+@asynccontextmanager
+async def account_parts() -> AsyncIterator[Parts]:
+    """Open all parts of an installation that has data, or whose settings have an account."""
+    from drivefeed.bootstrap import open_parts
+
+    settings = settings_for_commands()
+    async with open_parts(settings if settings.accounts else existing_settings()) as parts:
+        yield parts
+
+
+def os_user() -> str:
+    """Return the user of the machine who runs the command, for the audit log."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # In a container the process may run as a number without a name.
+        return f"uid {os.getuid()}"
 
 
 def door_of(settings: Settings) -> Path | None:

@@ -18,6 +18,7 @@ from drivefeed.cli.context import (
     door_of,
     existing_catalog,
     existing_settings,
+    os_user,
     run,
 )
 from drivefeed.cli.output import escape, print_json, say
@@ -81,7 +82,7 @@ async def _pause(which: str | None, *, paused: bool) -> list[Connection]:
     async with existing_catalog() as catalog:
         found = await matching_connections(catalog, which)
         for one in found:
-            await set_paused(catalog, one, paused=paused)
+            await set_paused(catalog, one, paused=paused, actor=os_user())
     return found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
-from drivefeed.cli.words import count_of, meaning_of, remedy_of
+from drivefeed.cli.words import count_of, duration_of, meaning_of, remedy_of
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def progress_dict(one: Progress) -> dict[str, Any]:
         "at_rest": one.at_rest,
         "found": one.found,
         "percent": one.percent,
+        "planned": one.planned,
+        "since": one.since,
+        "seconds_left": None if one.seconds_left is None else round(one.seconds_left),
         "pages": one.pages,
         **{standing.value: count for standing, count in one.counts.items()},
         "reasons": [
@@ -117,6 +120,7 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
         Pairs of markup: what is so, and its remedy (or nothing).
     """
     told = []
+    told += _towards_the_plan(one)
     attention = one.connection.attention or one.drive_attention or one.drive_hold
     if attention:
         name, detail = escape(one.connection.name), escape(one.detail or "")
@@ -133,6 +137,18 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
                 words = f"[{colour}]{count_of(count, 'file')} {standing.value}[/], [bold]{why}[/]: "
                 told.append((words + meaning_of(why), remedy_of(why)))
     return told
+
+
+def _towards_the_plan(one: Progress) -> list[tuple[str, str]]:
+    """Say how far a connection is on its plan, while it is on its way."""
+    if one.planned is None or not one.waiting:
+        return []
+    words = f"[bold]{escape(one.connection.name)}[/]: {one.percent} % of {one.planned} planned"
+    if one.since:
+        words += f", {one.since} more since"
+    if one.seconds_left and not one.connection.paused:
+        words += f"; about {duration_of(one.seconds_left)} left at the present pace"
+    return [(f"{words}.", "")]
 
 
 def say_reasons(found: list[Progress]) -> None:

@@ -39,6 +39,7 @@ _STORY = {
     "attempt_failed": "[dark_orange3]an attempt failed[/]",
     "retry": "somebody asked to try it again",
     "resumed": "its connection was resumed",
+    "cured": "the sign-in or the right that it waited for is there again",
     "moved": "moved",
 }
 _WITH_REASON = frozenset({"refused", "unwanted", "attention"})

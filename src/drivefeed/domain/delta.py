@@ -19,6 +19,7 @@ class TreeItem:
     """One item of a drive's shadow tree.
 
     Attributes:
+        shared: whether it has permissions of its own; None where that is not known.
         generation: the full enumeration in which it was last seen.
         dirty: a decision about it, or about what lies below it, is still to be made.
     """
@@ -35,6 +36,7 @@ class TreeItem:
     modified_at: int | None = None
     web_url: str | None = None
     malware: bool = False
+    shared: bool | None = None
     deleted: bool = False
     generation: int = 0
     version_key: str = ""
@@ -93,6 +95,7 @@ def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
         modified_at=item.modified_at,
         web_url=item.web_url,
         malware=item.malware,
+        shared=item.shared,
         generation=generation,
     )
     if old is None:
@@ -107,6 +110,7 @@ def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
         created_at=_or(new.created_at, old.created_at),
         modified_at=_or(new.modified_at, old.modified_at),
         web_url=new.web_url or old.web_url,
+        shared=old.shared if new.shared is None else new.shared,
     )
     if changed(_fingerprint(old), Fingerprint.of(item)):
         new = replace(new, version_key=version_key(item))

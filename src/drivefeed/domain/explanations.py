@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
+from drivefeed.domain.access import ACCESS_EXPLANATIONS
+from drivefeed.domain.explanation import Explanation, Kind
 from drivefeed.domain.reasons import Reason
 
-
-class Kind(StrEnum):
-    """What a reason says about the file or the part it is attached to."""
-
-    SKIPPED = "skipped"
-    REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
-    HOLD = "hold"
-    ATTENTION = "attention"
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A reason in words: its kind, what it means, and what to do about it."""
-
-    kind: Kind
-    meaning: str
-    remedy: str
-
+__all__ = ["EXPLANATIONS", "Explanation", "Kind", "explain"]
 
 _S, _R, _W, _H, _A = Kind.SKIPPED, Kind.REJECTED, Kind.WITHDRAWN, Kind.HOLD, Kind.ATTENTION
 
@@ -153,6 +134,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.PAUSED: Explanation(
         _H, "The connection is paused.", "Let it flow again with 'drivefeed resume'."
     ),
+    Reason.QUIET_HOURS: Explanation(
+        _H,
+        "The connection has quiet hours now, in which no transfer starts.",
+        "Nothing: it goes on when they are over. 'drivefeed connection set' changes them.",
+    ),
     Reason.WAITING_FOR_SOURCE: Explanation(
         _H, "Microsoft Graph does not answer.", "Nothing: it goes on when Graph answers again."
     ),
@@ -199,19 +185,6 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "The drive is no longer there; its documents are kept.",
         "Restore the drive and resume the connection, or approve the removal.",
     ),
-    Reason.NEEDS_SIGN_IN: Explanation(
-        _A, "Microsoft no longer accepts the stored sign-in.", "Sign in again."
-    ),
-    Reason.MISCONFIGURED: Explanation(
-        _A,
-        "Microsoft refuses the app's credentials or configuration.",
-        "Check tenant, client id, and secret or certificate.",
-    ),
-    Reason.ACCESS_DENIED: Explanation(
-        _A,
-        "Microsoft refuses access to this drive or folder.",
-        "Give the app access to it, then resume the connection.",
-    ),
     Reason.BACKEND_LATE: Explanation(
         _A,
         "The ingestion backend did not finish before the deadline.",
@@ -233,6 +206,7 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.DISK_FULL: Explanation(
         _A, "The disk is full.", "Free some space; the work goes on by itself."
     ),
+    **ACCESS_EXPLANATIONS,
 }
 
 

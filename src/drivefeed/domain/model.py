@@ -98,11 +98,19 @@ class Policy:
             backend reads.
         max_bytes: larger files are skipped.
         modified_since: files modified before are skipped.
+        modified_age_ms: the age that ``modified_since`` was counted back from, when it was set.
+            It does not move with time: what is in stays in.
         grace_ms: how long removed content stays hidden before it is erased.
         on_delete: ``mirror`` removes what the source removed, ``keep`` keeps it.
         brake_count, brake_percent, brake_floor: a settling that removes more documents than
             ``brake_count``, or than ``brake_percent`` of the connection and at least
             ``brake_floor``, stops and asks.
+        priority: ``high`` copies what a listing or a scan found before what others found.
+        interval_ms: how often the source is asked for changes; None for the settings' pace.
+        quiet_hours: a window of local time, ``22:00-06:00``, in which no transfer starts.
+        time_zone: the zone that ``quiet_hours`` is in, by its name in the tz database.
+        backend: which ingestion backend makes the files searchable.
+        deadline_ms: how long that may take for one file; None for the settings' deadline.
     """
 
     subfolders: bool = True
@@ -111,11 +119,30 @@ class Policy:
     types: tuple[str, ...] = ()
     max_bytes: int = 4 * 1024**3
     modified_since: int | None = None
+    modified_age_ms: int | None = None
     on_delete: str = "mirror"
     grace_ms: int = 7 * 24 * 3600 * 1000
     brake_count: int = 50
     brake_percent: int = 20
     brake_floor: int = 10
+    priority: str = "normal"
+    interval_ms: int | None = None
+    quiet_hours: str = ""
+    time_zone: str = "UTC"
+    backend: str = "embedded"
+    deadline_ms: int | None = None
+
+    @property
+    def scope(self) -> tuple[object, ...]:
+        """The part of it that decides which files are admitted."""
+        return (
+            self.subfolders,
+            self.include,
+            self.exclude,
+            self.types,
+            self.max_bytes,
+            self.modified_since,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class Reason(StrEnum):
     # A condition that passes by itself.
     QUOTA = "quota"
     PAUSED = "paused"
+    QUIET_HOURS = "quiet_hours"
     WAITING_FOR_SOURCE = "waiting_for_source"
     WAITING_FOR_STORE = "waiting_for_store"
     WAITING_FOR_BACKEND = "waiting_for_backend"
@@ -61,6 +62,20 @@ class Reason(StrEnum):
     NEEDS_SIGN_IN = "needs_sign_in"
     MISCONFIGURED = "misconfigured"
     ACCESS_DENIED = "access_denied"
+    SECRET_WRONG = "secret_wrong"  # noqa: S105 (a code, no secret)
+    SECRET_EXPIRED = "secret_expired"  # noqa: S105 (a code, no secret)
+    CERTIFICATE_UNKNOWN = "certificate_unknown"
+    FEDERATION_MISSING = "federation_missing"
+    APP_UNKNOWN = "app_unknown"
+    TENANT_UNKNOWN = "tenant_unknown"
+    CONSENT_MISSING = "consent_missing"
+    CONDITIONAL_ACCESS = "conditional_access"
+    USER_BLOCKED = "user_blocked"
+    WRONG_USER = "wrong_user"
+    CLOCK_WRONG = "clock_wrong"
+    GRANT_MISSING = "grant_missing"
+    NO_ONEDRIVE = "no_onedrive"
+    SITE_LOCKED = "site_locked"
     BACKEND_LATE = "backend_late"
     CRASHES_WORKER = "crashes_worker"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"

@@ -35,6 +35,8 @@ class RemoteItem:
         size: bytes as listed; the delivered bytes may differ (Office files, HEIC).
         quick_xor: base64 quickXorHash; absent for empty, old or freshly edited files.
         modified_at: milliseconds since the epoch, as the file system facet or the item tells.
+        shared: whether it was shared with others, by permissions of its own; None where not asked.
+        child_count: how many items a folder says it holds, whoever may see them.
         deleted: True for a tombstone, which often has nothing but the id.
     """
 
@@ -51,6 +53,8 @@ class RemoteItem:
     modified_at: int | None = None
     web_url: str | None = None
     malware: bool = False
+    shared: bool | None = None
+    child_count: int | None = None
     deleted: bool = False
 
 

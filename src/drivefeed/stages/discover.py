@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog import pages
 from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
+from drivefeed.catalog.waiting import clear_cured
+from drivefeed.domain.access import CURED_WITH_DRIVE
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
@@ -95,38 +97,14 @@ class Discover(SubjectStage):
                 while await pages.settle_some(self.catalog, drive.drive_id):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
+                # What waited for a sign-in or a right is not asked for one by one.
+                while await clear_cured(self.catalog, drive.drive_id, CURED_WITH_DRIVE):
+                    if time.monotonic() - started > _LONGEST_RUN_SECONDS:
+                        return Again(0)
                 # The schedule makes the next round due.
                 return Rest()
-            drive = await self._one_page(drive)
+            drive = await follow_page(self.catalog, self._source, drive)
         return Again(0)
-
-    async def _one_page(self, drive: Drive) -> Drive:
-        if drive.cursor is None and not drive.enumerating:
-            drive = await pages.begin_enumeration(self.catalog, drive)
-        try:
-            page = await self._source.delta(drive.ref, drive.cursor)
-        except CursorExpired:
-            if drive.enumerating and drive.cursor is None:
-                raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
-            return await pages.begin_enumeration(self.catalog, drive)
-        self.checkpoint("page.fetched")
-        if (page.next_link is None) == (page.delta_link is None):
-            raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
-        if page.next_link is not None and page.next_link == drive.cursor:
-            raise NeedsAttention(
-                f"Drive '{drive.name}' keeps naming the same next page.",
-                reason=Reason.SOURCE_MISBEHAVES,
-            )
-        if drive.pages_in_round > MOST_PAGES:
-            raise NeedsAttention(
-                f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
-                reason=Reason.SOURCE_MISBEHAVES,
-            )
-        return await pages.apply_page(self.catalog, drive, page)
-
-    def checkpoint(self, name: str) -> None:
-        """Pass a place where a test may kill the process."""
-        self.catalog.checkpoint(name)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:
         """Show on the drive why it waits."""
@@ -149,6 +127,42 @@ class Discover(SubjectStage):
                 )
             case _:
                 await pages.calm_drive(self.catalog, claim.subject_id)
+
+
+async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+    """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
+
+    Anybody may do so at any time but while a round settles: a page that was applied by somebody
+    else in the meantime is not applied again.
+
+    Returns:
+        The drive as it is afterwards.
+
+    Raises:
+        NeedsAttention: the source misbehaves, or may not be read.
+    """
+    if drive.cursor is None and not drive.enumerating:
+        drive = await pages.begin_enumeration(catalog, drive)
+    try:
+        page = await source.delta(drive.ref, drive.cursor)
+    except CursorExpired:
+        if drive.enumerating and drive.cursor is None:
+            raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
+        return await pages.begin_enumeration(catalog, drive)
+    catalog.checkpoint("page.fetched")
+    if (page.next_link is None) == (page.delta_link is None):
+        raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
+    if page.next_link is not None and page.next_link == drive.cursor:
+        raise NeedsAttention(
+            f"Drive '{drive.name}' keeps naming the same next page.",
+            reason=Reason.SOURCE_MISBEHAVES,
+        )
+    if drive.pages_in_round > MOST_PAGES:
+        raise NeedsAttention(
+            f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
+            reason=Reason.SOURCE_MISBEHAVES,
+        )
+    return await pages.apply_page(catalog, drive, page)
 
 
 class Admit(SubjectStage):

@@ -33,7 +33,7 @@ class Submit(ImportStage):
         one = task.one
         was_submitted = one.state is State.SUBMITTED
         if one.state is State.STORED:
-            facts = {"deadline_at": self._deadline()}
+            facts = {"deadline_at": self._deadline(task)}
             one = await self.advance(task.claim, one.round, Advance(Event.SUBMITTING, facts))
         if one.state is not State.SUBMITTED:
             return None
@@ -50,12 +50,12 @@ class Submit(ImportStage):
             self.checkpoint("submit.after")
         accepted: dict[str, str | int] = {
             "backend_job": job_id,
-            "deadline_at": one.deadline_at or self._deadline(),
+            "deadline_at": one.deadline_at or self._deadline(task),
         }
         return Advance(Event.ACCEPTED, accepted, detail=f"backend job {job_id}")
 
-    def _deadline(self) -> int:
-        return self.catalog.clock.now() + self._deadline_ms
+    def _deadline(self, task: Task) -> int:
+        return self.catalog.clock.now() + task.file.deadline_ms(self._deadline_ms)
 
     def _submission(self, task: Task) -> Submission:
         one = task.one

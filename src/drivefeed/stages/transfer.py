@@ -67,6 +67,10 @@ class Transfer(ImportStage):
         """Copy the file, or adopt the object that a crash left complete."""
         if task.one.state is not State.DISCOVERED:
             return None
+        now = self.catalog.clock.now()
+        quiet_until = task.file.quiet_until(now)
+        if quiet_until is not None:
+            return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):

@@ -30,7 +30,7 @@ def sentence(answer: subprocess.CompletedProcess[str]) -> str:
 def test_no_installation_here(command: CommandLine) -> None:
     said = sentence(command("status", "--json"))
 
-    assert "There is no drivefeed in 'drivefeed-data'. Start one with 'drivefeed demo'" in said
+    assert "There is no drivefeed in 'drivefeed-data'. Start one with 'drivefeed init'" in said
     assert list(command.home.iterdir()) == []
 
 

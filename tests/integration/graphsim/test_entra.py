@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -209,10 +210,8 @@ async def test_an_authorization_code_needs_its_verifier(
     assert (await exchange("wrong")).json()["error"] == "invalid_grant"
 
 
-async def test_the_state_folder_keeps_certificates_and_tokens_good(tmp_path: object) -> None:
-    from pathlib import Path
-
-    state = Path(str(tmp_path)) / "state"
+async def test_the_state_folder_keeps_certificates_and_tokens_good(tmp_path: Path) -> None:
+    state = tmp_path / "state"
     async with serve(state=state) as sim:
         before, token = sim.endpoints, sim.access_token()
         ca = Path(before.ca_file).read_bytes()  # noqa: ASYNC240 - a few bytes

@@ -12,6 +12,7 @@ from drivefeed.catalog.control import set_paused
 from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.tables import import_events, imports, ledger
 from drivefeed.catalog.tables import reminders as reminders_table
+from drivefeed.domain.access import CURED_WITH_DRIVE
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -325,3 +326,23 @@ async def test_a_cancelled_transaction_leaves_nothing_and_hinders_nobody(listed:
     (row,) = await listed.rows(imports)
     assert (row["state"], row["detail"]) == (State.SETTLED, None)
     assert len(await listed.rows(reminders_table, reminders_table.c.stage == "poll")) == 1
+
+
+async def test_files_go_on_when_their_drive_answers_again(listed: Rig) -> None:
+    """Those that waited for a right of the same drive; nobody else, and each once."""
+    await listed.enumerate([*_TREE, file("a", "docs", "A"), file("b", "docs", "B")])
+    for name, reason in (("a", Reason.SECRET_EXPIRED), ("b", Reason.ATTEMPTS_EXHAUSTED)):
+        one = await listed.import_of(name)
+        claim = await _claim(listed, one)
+        await waiting.ask_a_person(listed.catalog, claim, reason=reason, detail="")
+        assert await listed.due(one.import_id) is None
+    drive = (await listed.drive()).drive_id
+    assert await waiting.clear_cured(listed.catalog, "another drive", CURED_WITH_DRIVE) == 0
+    assert await waiting.clear_cured(listed.catalog, drive, CURED_WITH_DRIVE) == 1
+    assert await waiting.clear_cured(listed.catalog, drive, CURED_WITH_DRIVE) == 0
+    cured, other = await listed.import_of("a"), await listed.import_of("b")
+    assert (cured.attention, other.attention) == (None, Reason.ATTEMPTS_EXHAUSTED)
+    due = await listed.due(cured.import_id)
+    assert due is not None
+    assert due[0] == "transfer"
+    assert cured.round == 1

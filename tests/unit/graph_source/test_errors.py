@@ -111,7 +111,7 @@ TABLE = [
     (400, "invalidRequest", (Scene.CHANGES,), CursorExpired, None),
     (400, "invalidRequest", (Scene.ENUMERATE,), NeedsAttention, Reason.SOURCE_MISBEHAVES),
     (400, "invalidRequest", (Scene.ITEM, Scene.CONTENT), Transient, None),
-    (423, "notAllowed", METADATA, NeedsAttention, Reason.ACCESS_DENIED),
+    (423, "notAllowed", METADATA, NeedsAttention, Reason.SITE_LOCKED),
     (423, "resourceLocked", (Scene.ITEM, Scene.CONTENT, Scene.HOST), Transient, None),
     (423, "notAllowed", (Scene.CONTENT,), Transient, None),
     (500, "cannotSnapshotTree", METADATA, Transient, None),

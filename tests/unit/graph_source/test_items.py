@@ -39,6 +39,7 @@ def test_a_whole_file() -> None:
         "01A", parent_id="01P", name="a.docx", kind=ItemKind.FILE, size=12,
         media_type="application/x", etag='"{G},1"', ctag='"c:{G},1"', quick_xor="AAA=",
         created_at=1_577_836_800_000, modified_at=1_577_923_200_123, web_url="https://x/a",
+            shared=False,
     )  # fmt: skip
 
 
@@ -79,6 +80,17 @@ def test_tombstones(fields: dict[str, Any], deleted: bool) -> None:  # noqa: FBT
 def test_a_bare_tombstone() -> None:
     item = read(id="1", deleted={}, lastModifiedDateTime="0001-01-01T00:00:00Z")
     assert item == RemoteItem("1", deleted=True)
+
+
+def test_sharing_and_the_number_of_children_are_read() -> None:
+    assert read(id="1", file={}, shared={"scope": "users"}).shared is True
+    assert read(id="1", file={}, shared={}).shared is True
+    assert read(id="1", file={}).shared is False
+    assert read(id="1", deleted={}).shared is None
+    assert read(id="1", folder={"childCount": 3}).child_count == 3
+    assert read(id="1", folder={}).child_count is None
+    assert read(id="1", folder={"childCount": "many"}).child_count is None
+    assert read(id="1", file={}).child_count is None
 
 
 def test_malware_is_marked_by_an_empty_facet() -> None:

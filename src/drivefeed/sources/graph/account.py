@@ -23,6 +23,10 @@ CLOUDS: dict[str, Cloud] = {
 }
 
 
+_PERSONAL = frozenset({"consumers", "9188040d-6c67-4c5b-b112-36a304b66dad"})
+"""The tenant of personal accounts. Source: "ID token claims reference" of Microsoft's."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClientSecret:
     """An app signs in by one of its client secrets."""
@@ -114,6 +118,16 @@ class GraphAccount:
     def is_delegated(self) -> bool:
         """Whether a person signed in, rather than the app itself."""
         return isinstance(self.sign_in, SignedInUser)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether only personal Microsoft accounts can sign in."""
+        return self.tenant_id.casefold() in _PERSONAL
+
+    @property
+    def is_of_organization(self) -> bool:
+        """Whether no personal Microsoft account can have signed in."""
+        return not self.is_delegated or self.tenant_id.casefold() not in {*_PERSONAL, "common"}
 
     @property
     def app(self) -> tuple[str, str]:

@@ -1,27 +1,21 @@
 """Tokens: azure-identity behind one credential per account, with our errors.
 
 ``Credential`` is what the client needs of any kind of sign-in; :class:`AppCredential` is the one
-for an app with a secret.
+for an app, by whatever it proves itself (see :mod:`drivefeed.sources.graph.credentials`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
-from drivefeed.domain.errors import (
-    DrivefeedError,
-    NeedsAttention,
-    Part,
-    PartDown,
-    Throttled,
-    Transient,
-)
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.account import CLOUDS, ClientSecret
+from drivefeed.sources.graph.account import WorkloadIdentity
+from drivefeed.sources.graph.credentials import app_credential
+from drivefeed.sources.graph.refused import EntraRefusal, sign_in_error
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
@@ -34,14 +28,15 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.account import GraphAccount
 
 REFUSED_FOR = 60_000
-"""Milliseconds a refusal is remembered, so that a wrong secret does not hammer the sign-in."""
-
-_SIGN_IN = frozenset(
-    {"invalid_grant", "interaction_required", "consent_required", "login_required"}
+"""Milliseconds a first refusal is remembered; each one in a row doubles it, up to the longest."""
+LONGEST_REFUSED = 5 * 60_000
+"""The cure lies with Microsoft (consent, a policy, an uploaded certificate): look for it often."""
+LONGEST_REFUSED_HERE = 60 * 60_000
+"""The cure is a change of the account, which makes the sign-in anew at once: never hammer."""
+_CURED_HERE = frozenset(
+    {Reason.SECRET_WRONG, Reason.SECRET_EXPIRED, Reason.TENANT_UNKNOWN, Reason.MISCONFIGURED}
 )
-_PASSING = frozenset({"temporarily_unavailable", "server_error"})
-_FAILING = frozenset({408, 500, 502, 504})
-_THROTTLING = frozenset({429, 503})
+
 _OBJECT = re.compile(r" ssl:<[^>]*>")
 """What aiohttp says of its own objects; it tells a person nothing."""
 
@@ -78,7 +73,7 @@ class Credential(Protocol):
 
 
 class AppCredential:
-    """An app's own sign-in by client secret."""
+    """An app's own sign-in: by client secret, certificate or federated token."""
 
     def __init__(
         self,
@@ -91,15 +86,17 @@ class AppCredential:
         Args:
             account: whose sign-in it is.
             clock: for how long a refusal is remembered.
-            build: makes the azure-identity credential; by default one with the client secret.
+            build: makes the azure-identity credential; by default the one that fits the account.
         """
         self._account = account
         self._clock = clock
-        self._build = build or secret_credential
+        self._build = build or app_credential
         self._inner: AsyncTokenCredential | None = None
         self._claims: str | None = None
         self._lock = asyncio.Lock()
         self._refusal: tuple[int, NeedsAttention] | None = None
+        self._refusals = 0
+        """Refusals in a row."""
         self._generation = 0
 
     @property
@@ -113,18 +110,30 @@ class AppCredential:
             if self._refusal and self._clock.now() < self._refusal[0]:
                 raise NeedsAttention(str(self._refusal[1]), reason=self._refusal[1].reason)
             if self._inner is None:
-                self._inner = await asyncio.to_thread(self._build, self._account)
+                try:
+                    self._inner = await asyncio.to_thread(self._build, self._account)
+                except NeedsAttention as error:
+                    self._remember(error)
+                    raise
             options["claims"] = options.get("claims") or self._claims
             try:
                 token = await self._inner.get_token(*scopes, **options)
             except Exception as error:
                 ours = _translate(error, self._account, now=self._clock.now())
                 if isinstance(ours, NeedsAttention):
-                    self._refusal = (self._clock.now() + REFUSED_FOR, ours)
+                    self._remember(ours)
                 raise ours from error
             self._claims = None
             self._refusal = None
+            self._refusals = 0
             return token
+
+    def _remember(self, refusal: NeedsAttention) -> None:
+        """Answer with this refusal for a while, longer each time in a row."""
+        longest = LONGEST_REFUSED_HERE if refusal.reason in _CURED_HERE else LONGEST_REFUSED
+        wait = min(REFUSED_FOR * 2 ** min(self._refusals, 16), longest)
+        self._refusals += 1
+        self._refusal = (self._clock.now() + wait, refusal)
 
     async def renew(self, generation: int, claims: str | None) -> None:
         """Forget the token; see :class:`Credential`.
@@ -135,7 +144,7 @@ class AppCredential:
             if generation != self._generation:
                 return
             self._generation += 1
-            self._claims = _decoded(claims)
+            self._claims = decoded_claims(claims)
             await self._close()
 
     async def close(self) -> None:
@@ -149,36 +158,7 @@ class AppCredential:
             await inner.close()
 
 
-def secret_credential(account: GraphAccount) -> AsyncTokenCredential:
-    """Make azure-identity's client secret credential; imports it, so call this in a thread."""
-    from azure.identity.aio import ClientSecretCredential
-
-    quiet = logging.getLogger("azure")
-    if quiet.level == logging.NOTSET:
-        quiet.setLevel(logging.ERROR)
-    official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
-    assert isinstance(account.sign_in, ClientSecret)
-    try:
-        return ClientSecretCredential(
-            account.tenant_id,
-            account.client_id,
-            account.sign_in.secret,
-            authority=account.login_url,
-            # Discovery asks Microsoft whether the authority is one of its own.
-            disable_instance_discovery=not official,
-            connection_verify=account.ca_file or True,
-            connection_timeout=15,
-            read_timeout=30,
-            retry_total=1,
-        )
-    except ValueError as error:
-        raise NeedsAttention(
-            f"The sign-in of account '{account.name}' is incomplete: {error}",
-            reason=Reason.MISCONFIGURED,
-        ) from error
-
-
-def _decoded(claims: str | None) -> str | None:
+def decoded_claims(claims: str | None) -> str | None:
     """A challenge arrives in base64; Entra wants the JSON inside."""
     if not claims:
         return None
@@ -196,34 +176,32 @@ def _translate(error: Exception, account: GraphAccount, *, now: int) -> Drivefee
 
     if isinstance(error, DrivefeedError):
         return error
-    where = f"the Microsoft sign-in of account '{account.name}'"
+    how = account.sign_in
+    if isinstance(how, WorkloadIdentity) and isinstance(error, OSError) and error.filename:
+        return NeedsAttention(
+            f"The token file '{how.token_file}' of account '{account.name}' cannot be read "
+            f"({error.strerror}); the platform should have put it there.",
+            reason=Reason.MISCONFIGURED,
+        )
     if isinstance(error, azure.ServiceRequestError | azure.ServiceResponseError | OSError):
         return PartDown(
-            f"{where[0].upper()}{where[1:]} could not be reached at {account.login_url} "
-            f"({_OBJECT.sub('', str(error))[:200]}).",
+            f"The Microsoft sign-in of account '{account.name}' could not be reached at "
+            f"{account.login_url} ({_OBJECT.sub('', str(error))[:200]}).",
             part=Part.SOURCE,
         )
     response = getattr(error, "response", None)
-    status = getattr(response, "status_code", None) or 0
-    told = told_wait(getattr(response, "headers", None) or {}, now=now)
     code, text = _said(error, response)
-    refused = _refusal(code, error)
-    if status in _THROTTLING:
-        return Throttled(f"Microsoft slowed {where} down: {text}", seconds=told or 30.0)
-    if status in _FAILING or code in _PASSING:
-        return Transient(f"Microsoft could not serve {where} just now: {text}")
-    if refused is not None:
-        return NeedsAttention(f"Microsoft refused {where}: {text}", reason=refused)
-    return Transient(f"Something went wrong in {where}: {type(error).__name__}: {text}")
-
-
-def _refusal(code: str, error: Exception) -> Reason | None:
-    """Tell what a person has to repair; None for an error that is none of the sign-in's."""
-    from azure.core.exceptions import AzureError
-
-    if code in _SIGN_IN:
-        return Reason.NEEDS_SIGN_IN
-    return Reason.MISCONFIGURED if isinstance(error, AzureError | ValueError) else None
+    if not code and isinstance(error, azure.AzureError | ValueError):
+        code = "refused"
+    return sign_in_error(
+        EntraRefusal(
+            error=code,
+            text=text,
+            status=getattr(response, "status_code", None) or 0,
+            told=told_wait(getattr(response, "headers", None) or {}, now=now),
+        ),
+        account,
+    )
 
 
 def _said(error: Exception, response: Any) -> tuple[str, str]:
@@ -240,4 +218,4 @@ def _said(error: Exception, response: Any) -> tuple[str, str]:
         code = str(document.get("error") or code)
         text = str(document.get("error_description") or text)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    return code, f"{code}: {first[:400]}" if code else first[:400]
+    return code, first[:400].rstrip(".")

@@ -1,4 +1,4 @@
-"""One account's way to Graph: msgraph-sdk's request builders and sign-in, native answers.
+"""One account's way to Graph: msgraph-sdk's requests and sign-in, native answers.
 
 The SDK's typed models cost 1.7 s of CPU for 200 items and its ``content`` call holds a file in
 memory, so requests are built and authenticated by the SDK and then sent by us, as streams. Its
@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
-from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, Throttled, Transient
+from drivefeed.domain.reasons import Reason
+from drivefeed.sources.graph.auth import REFUSED_FOR
 from drivefeed.sources.graph.budget import BRIEF, COST_ONE, Lane
-from drivefeed.sources.graph.errors import Refusal, Scene, broken, refusal_of, translate
+from drivefeed.sources.graph.claims import read_claims
+from drivefeed.sources.graph.errors import (
+    Refusal,
+    Scene,
+    broken,
+    forbidden,
+    refusal_of,
+    translate,
+)
 from drivefeed.sources.graph.http import READ_TIMEOUT, open_http, read_body
-from drivefeed.sources.graph.links import check_endpoint, check_link
+from drivefeed.sources.graph.links import check_endpoint
+from drivefeed.sources.graph.requests import GraphRequests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -35,7 +46,7 @@ _UNAUTHORIZED = 401
 _DOUBTFUL = frozenset({400, 404})
 
 
-class GraphClient:
+class GraphClient(GraphRequests):
     """Sends requests of one account, through its gate, and translates what goes wrong."""
 
     def __init__(
@@ -55,18 +66,18 @@ class GraphClient:
         )
         from kiota_http.observability_options import ObservabilityOptions
         from msgraph._version import VERSION
-        from msgraph.generated.drives.drives_request_builder import DrivesRequestBuilder
         from msgraph.graph_request_adapter import GraphRequestAdapter
         from msgraph_core import APIVersion, GraphClientFactory
         from msgraph_core.middleware import GraphTelemetryHandler
         from msgraph_core.middleware.options import GraphTelemetryHandlerOption
 
         check_endpoint(account.base_url)
-        self.account = account
         self.gate = gate
         self.clock = clock
         self.ids = ids
-        self._credential = credential
+        self.credential = credential
+        self._unwelcome: tuple[int, NeedsAttention] | None = None
+        """Until when Graph need not be asked, because it refused even a fresh token."""
         telemetry = GraphTelemetryHandlerOption(api_version=APIVersion.v1, sdk_version=VERSION)
         self._http = GraphClientFactory.create_with_custom_middleware(
             [GraphTelemetryHandler(options=telemetry)], client=open_http(account, read_timeout)
@@ -86,12 +97,7 @@ class GraphClient:
         )
         self._adapter.base_url = account.base_url
         self._adapter.observability_options = ObservabilityOptions(include_euii_attributes=False)
-        self._drives = DrivesRequestBuilder(self._adapter, {"baseurl": account.base_url})
-        # The builders import their modules when first used; this is still the thread.
-        self.content_request("warm", "up")
-        self.item_request("warm", "up", ())
-        self.drive_request("warm", ())
-        self.raw_request(account.base_url)
+        super().__init__(account, self._adapter)
 
     @classmethod
     async def open(
@@ -114,39 +120,6 @@ class GraphClient:
             ids=ids,
             read_timeout=read_timeout,
         )
-
-    # --- requests ------------------------------------------------------------------------------
-
-    def drive_request(self, drive_id: str, select: tuple[str, ...]) -> Any:
-        """Build the request for a drive."""
-        return self._selected(self._drives.by_drive_id(drive_id), select)
-
-    def item_request(self, drive_id: str, item_id: str, select: tuple[str, ...]) -> Any:
-        """Build the request for an item by id."""
-        drive = self._drives.by_drive_id(drive_id)
-        return self._selected(drive.items.by_drive_item_id(item_id), select)
-
-    def content_request(self, drive_id: str, item_id: str) -> Any:
-        """Build the request for a file's content."""
-        item = self._drives.by_drive_id(drive_id).items.by_drive_item_id(item_id)
-        return item.content.to_get_request_information()
-
-    def raw_request(self, url: str) -> Any:
-        """Build the request for a link of Graph's own, which is sent as it is.
-
-        Raises:
-            NeedsAttention: the link leads away from Graph.
-        """
-        check_link(url, self.account.base_url)
-        root = self._drives.by_drive_id("any").items.by_drive_item_id("root")
-        return root.delta.with_url(url).to_get_request_information()
-
-    @staticmethod
-    def _selected(builder: Any, select: tuple[str, ...]) -> Any:
-        request = builder.to_get_request_information()
-        if select:
-            request.query_parameters["%24select"] = ",".join(select)
-        return request
 
     # --- sending -------------------------------------------------------------------------------
 
@@ -230,9 +203,11 @@ class GraphClient:
         patience: float,
     ) -> httpx.Response:
         """Send through the gate; after a 401, once more with a fresh token."""
+        if self._unwelcome and self.clock.now() < self._unwelcome[0]:
+            raise NeedsAttention(str(self._unwelcome[1]), reason=self._unwelcome[1].reason)
         for last in (False, True):
             await self.gate.enter(cost, lane, patience=patience)
-            generation = self._credential.generation
+            generation = self.credential.generation
             request_information = build()
             # Expands the URL template once, where the SDK would for each look at it.
             request_information.url = request_information.url
@@ -250,7 +225,7 @@ class GraphClient:
                 return response
             refusal = await self.refusal(response)
             await response.aclose()
-            await self._credential.renew(generation, refusal.claims)
+            await self.credential.renew(generation, refusal.claims)
         raise AssertionError
 
     async def refusal(self, response: httpx.Response) -> Refusal:
@@ -282,10 +257,16 @@ class GraphClient:
                 drive_id=drive_id,
                 lane=lane,
             )
-        return await self.throttled(refusal, scene)
+        error = await self.throttled(refusal, scene)
+        if refusal.status == _UNAUTHORIZED and isinstance(error, NeedsAttention):
+            self._unwelcome = (self.clock.now() + REFUSED_FOR, error)
+        if isinstance(error, NeedsAttention) and error.reason is Reason.ACCESS_DENIED:
+            token = await self.credential.get_token(self.account.scope)
+            return forbidden(error, read_claims(token.token), scene)
+        return error
 
     async def aclose(self) -> None:
         """Close connections."""
         await self._http.aclose()
         await self.hosts.aclose()
-        await self._credential.close()
+        await self.credential.close()

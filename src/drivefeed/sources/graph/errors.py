@@ -27,10 +27,13 @@ from drivefeed.domain.errors import (
     Transient,
 )
 from drivefeed.domain.reasons import Reason
+from drivefeed.sources.graph.permissions import opens
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from drivefeed.sources.graph.claims import TokenClaims
 
 
 class Scene(StrEnum):
@@ -177,9 +180,12 @@ def _not_found(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | No
     return _not_understood(refusal, scene, text)
 
 
-def _not_signed_in(_: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
+def _not_signed_in(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
     if scene is Scene.HOST:
         return None
+    if refusal.claims:
+        # The fresh token was refused as well: the tenant wants more than we can bring.
+        return NeedsAttention(text, reason=Reason.CONDITIONAL_ACCESS)
     return NeedsAttention(text, reason=Reason.NEEDS_SIGN_IN)
 
 
@@ -201,7 +207,8 @@ def _locked(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
     whole_drive = scene in _DELTA or scene is Scene.DRIVE
     if whole_drive or (scene is Scene.ITEM and "notallowed" in refusal.codes):
         # An administrator locked or archived the site; only they can open it again.
-        return NeedsAttention(text, reason=Reason.ACCESS_DENIED)
+        words = f"The site is locked or archived. {text}"
+        return NeedsAttention(words, reason=Reason.SITE_LOCKED)
     return None
 
 
@@ -220,6 +227,52 @@ _BY_STATUS = {
     423: _locked,
     501: _not_offered,
 }
+
+
+def forbidden(refused: NeedsAttention, claims: TokenClaims | None, scene: Scene) -> NeedsAttention:
+    """Say of a 403 what is missing, where the token's permissions tell.
+
+    Args:
+        refused: the refusal as translated from the answer alone.
+        claims: what the token said; None where it could not be read.
+        scene: what was asked for.
+    """
+    if refused.reason is not Reason.ACCESS_DENIED:
+        return refused
+    opened = opens(claims.permissions) if claims else "all"
+    if opened == "selected":
+        return NeedsAttention(
+            f"The app may read selected sites only, and this one was not granted to it. {refused}",
+            reason=Reason.GRANT_MISSING,
+        )
+    if opened == "nothing" and claims:
+        held = ", ".join(sorted(claims.permissions)) or "none at all"
+        return NeedsAttention(
+            f"The app has no permission to read files (its permissions: {held}). {refused}",
+            reason=Reason.CONSENT_MISSING,
+        )
+    if scene in _DELTA and claims:
+        # One report (microsoft-graph-docs-contrib#693): labelled items wanted full control.
+        return NeedsAttention(
+            f"{refused} The app may read files, so this place has rules of its own; retention "
+            "labels in a library were reported to do this.",
+            reason=refused.reason,
+        )
+    return refused
+
+
+def no_onedrive(refusal: Refusal, who: str) -> DrivefeedError | None:
+    """Return the error for a person's OneDrive that is not there; None for other refusals.
+
+    Two answers were reported for a person without one: 404 (onedrive-api-docs#965) and 400
+    (msgraph-sdk-dotnet#1463); a person who does not exist at all has a code of its own.
+    """
+    if refusal.status not in {400, 404}:
+        return None
+    if "request_resourcenotfound" in refusal.codes:
+        return NotFound(f"There is nobody called '{who}' in the tenant. {refusal.message}")
+    text = refusal.sentence(Scene.DRIVE)
+    return NeedsAttention(f"'{who}' has no OneDrive. {text}", reason=Reason.NO_ONEDRIVE)
 
 
 def broken(error: Exception, scene: Scene) -> DrivefeedError:

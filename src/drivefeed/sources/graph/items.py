@@ -32,6 +32,7 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
     times = item.times or wire.FileSystemInfo()
     hashes = (item.file.hashes if item.file else None) or wire.Hashes()
     kind = kind_of(item) if clear else ItemKind.UNKNOWN
+    deleted = _there(item.deleted) or _there(item.removed)
     return RemoteItem(
         item_id=item.id,
         parent_id=_text(item.parent.id) if item.parent and kind is not ItemKind.ROOT else None,
@@ -46,7 +47,10 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
         modified_at=_millis(times.last_modified_date_time) or _millis(item.modified),
         web_url=_text(item.web_url),
         malware=_there(item.malware),
-        deleted=_there(item.deleted) or _there(item.removed),
+        # We ask for it, so that its absence says no; a tombstone says nothing.
+        shared=None if deleted else _there(item.shared),
+        child_count=_children(item.folder),
+        deleted=deleted,
     )
 
 
@@ -99,6 +103,11 @@ def kind_of(item: wire.WireItem) -> ItemKind:
 def _there(facet: object) -> bool:
     """A facet is set by being there, even empty; null and false are not."""
     return facet is not None and facet is not False
+
+
+def _children(folder: object) -> int | None:
+    count = folder.get("childCount") if isinstance(folder, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 def _text(value: str | None) -> str | None:

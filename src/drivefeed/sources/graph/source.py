@@ -20,6 +20,7 @@ from drivefeed.sources.graph.errors import Scene
 from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
 from drivefeed.sources.graph.links import full_link, kept_link
+from drivefeed.sources.graph.looking import Look
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -89,6 +90,22 @@ class GraphSource:
         view.__dict__.update(self.__dict__)
         view._lane = lane  # noqa: SLF001 (it is one of us)
         return view
+
+    async def look(self, account_id: str) -> Look:
+        """Return the way to look for sites, libraries and folders through an account.
+
+        Raises:
+            NeedsAttention: there is no such account.
+        """
+        return Look(await self._client(DriveRef(account_id, "")), self._lane)
+
+    async def client(self, account_id: str) -> GraphClient:
+        """Return an account's way to Graph, for probes.
+
+        Raises:
+            NeedsAttention: there is no such account, or its settings cannot be used.
+        """
+        return await self._client(DriveRef(account_id, ""))
 
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
         """Fetch one page of changes of the whole drive."""

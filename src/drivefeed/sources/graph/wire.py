@@ -28,6 +28,7 @@ SELECT = (
     # Without this one, tombstones arrive looking like living items.
     "deleted",
     "malware",
+    "shared",
     "parentReference",
     "webUrl",
     "fileSystemInfo",
@@ -82,6 +83,7 @@ class WireItem(msgspec.Struct):
     bundle: Any = None
     root: Any = None
     malware: Any = None
+    shared: Any = None
     deleted: Any = None
     remote_item: Any = msgspec.field(default=None, name="remoteItem")
     removed: Any = msgspec.field(default=None, name="@removed")

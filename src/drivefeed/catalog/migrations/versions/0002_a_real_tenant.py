@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("authority", sa.Text()),
         sa.Column("graph_url", sa.Text()),
         sa.Column("ca_file", sa.Text()),
+        sa.Column("token_file", sa.Text()),
         sa.Column("declared", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("user_name", sa.Text()),
         sa.Column("user_id", sa.Text()),
@@ -38,12 +39,22 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), server_default="1", nullable=False),
     ):
         op.add_column("accounts", column)
+    op.add_column("items", sa.Column("shared", sa.Boolean()))
+    op.add_column("connections", sa.Column("interval_ms", sa.BigInteger()))
     op.add_column("connections", sa.Column("plan", sa.Text()))
     op.add_column(
         "connections",
         sa.Column("declared", sa.Boolean(), server_default=sa.false(), nullable=False),
     )
     op.add_column("connections", sa.Column("url", sa.Text()))
+    condition = sa.text("attention IS NOT NULL")
+    op.create_index(
+        "ix_imports_attention",
+        "imports",
+        ["attention"],
+        sqlite_where=condition,
+        postgresql_where=condition,
+    )
     _make_access_tables()
     _make_notice_tables()
     op.create_table(

@@ -1,0 +1,100 @@
+"""What signing in needs, opened from settings and catalog; commands about accounts need no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.secrets.ring import KeyRing
+    from drivefeed.services.accounts import AccountBook
+    from drivefeed.settings import AccountSettings, Settings
+    from drivefeed.sources.graph.account import GraphAccount
+    from drivefeed.sources.graph.auth import Credential
+    from drivefeed.sources.graph.tokens import TokenStore
+
+
+@dataclass(slots=True)
+class AccountParts:
+    """Keys, tokens, and the accounts that could be opened.
+
+    Attributes:
+        accounts: by account id; changed in place by ``book``.
+        credential: makes the sign-in of an account, watched so that its state is kept.
+    """
+
+    catalog: Catalog
+    ring: KeyRing
+    tokens: TokenStore
+    accounts: dict[str, GraphAccount]
+    book: AccountBook
+    credential: Callable[[GraphAccount], Credential]
+
+    async def declare(self, account: AccountSettings) -> str:
+        """Make an account of the settings known; return its id. It opens with the book."""
+        from drivefeed.sources.graph.account import ClientSecret
+
+        return await self.book.declare(
+            org=account.org,
+            name=account.name,
+            values=_columns(account),
+            sign_in=ClientSecret(account.client_secret.get_secret_value()),
+        )
+
+
+def _columns(account: AccountSettings) -> dict[str, Any]:
+    """Return what the catalog keeps of an account of the settings; its secret stays there."""
+    return {
+        "sign_in": "secret",
+        "tenant_id": account.tenant_id,
+        "client_id": account.client_id,
+        "cloud": account.cloud,
+        "authority": account.authority,
+        "graph_url": account.graph_url,
+        "ca_file": str(account.ca_file) if account.ca_file else None,
+    }
+
+
+async def open_accounts(settings: Settings, catalog: Catalog) -> AccountParts:
+    """Open the accounts of the settings and of the catalog; nobody is asked anything yet.
+
+    No key is read before there is something to open.
+    """
+    from drivefeed.services.accounts import AccountBook, AccountStates, credentials_of
+    from drivefeed.services.token_store import CatalogTokenStore
+
+    ring = open_ring(settings)
+    tokens = CatalogTokenStore(catalog, ring)
+    accounts: dict[str, GraphAccount] = {}
+    parts = AccountParts(
+        catalog=catalog,
+        ring=ring,
+        tokens=tokens,
+        accounts=accounts,
+        book=AccountBook(catalog, ring, accounts),
+        credential=credentials_of(
+            tokens, AccountStates(catalog), catalog.clock, catalog.checkpoint
+        ),
+    )
+    for account in settings.accounts:
+        await parts.declare(account)
+    await parts.book.refresh()
+    return parts
+
+
+def open_ring(settings: Settings) -> KeyRing:
+    """Return the key ring of the settings; no key is read before one is needed."""
+    from drivefeed.secrets.places import place_for
+    from drivefeed.secrets.ring import KeyRing
+
+    key = settings.secret_key
+    place = place_for(
+        given=key.get_secret_value() if key else None,
+        file=settings.secret_key_file,
+        command=settings.secret_key_command,
+        beside=None if settings.database_url else settings.data_dir,
+    )
+    return KeyRing(place)

@@ -1,0 +1,230 @@
+"""``account list``, ``show``, ``test`` and ``certificate``."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.markup import escape
+
+from drivefeed.account_parts import AccountParts, open_accounts
+from drivefeed.bootstrap import open_memory
+from drivefeed.catalog.account_states import AccountState
+from drivefeed.catalog.accounts import Account, SignInKind, all_accounts, find_account
+from drivefeed.catalog.credentials import CredentialKind, load
+from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
+from drivefeed.cli.output import new_table, print_json, say
+from drivefeed.cli.words import count_of, local_time, meaning_of, remedy_of
+from drivefeed.domain.errors import DrivefeedError, NotFound
+from drivefeed.sources.graph.claims import TokenClaims, read_claims
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from drivefeed.secrets.certificates import Certificate
+
+_WAYS = {
+    SignInKind.SECRET: "client secret",
+    SignInKind.CERTIFICATE: "certificate",
+    SignInKind.WORKLOAD: "workload identity",
+    SignInKind.USER: "a person",
+    None: "nothing yet",
+}
+_COLOURS = {
+    AccountState.OK: "green",
+    AccountState.NEEDS_SIGN_IN: "red",
+    AccountState.MISCONFIGURED: "red",
+    AccountState.BLOCKED: "red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of a sign-in.
+
+    Attributes:
+        can: whether there is a token.
+        words: as whom and with which rights, or why not.
+    """
+
+    can: bool
+    words: str
+    claims: TokenClaims | None = None
+
+
+async def try_sign_in(parts: AccountParts, row: Account) -> Tried:
+    """Sign in once; the account's state is kept as it turns out."""
+    account = parts.accounts.get(row.account_id)
+    if account is None:
+        return Tried(can=False, words=row.detail or f"Account '{row.name}' cannot be opened.")
+    credential = parts.credential(account)
+    try:
+        token = await credential.get_token(account.scope)
+    except DrivefeedError as error:
+        return Tried(can=False, words=str(error))
+    finally:
+        await credential.close()
+    claims = read_claims(token.token)
+    return Tried(can=True, words=_rights(row, claims), claims=claims)
+
+
+def _rights(row: Account, claims: TokenClaims | None) -> str:
+    who = row.user_name or (claims and (claims.user or claims.app_name))
+    begin = f"Account '{row.name}' signs in" + (f" as {who}" if who else f" as app {row.client_id}")
+    if claims is None:
+        return f"{begin}; the token does not say with which rights."
+    rights = sorted(claims.permissions)
+    if not rights:
+        return (
+            f"{begin}, and has no rights yet. Give the app Files.Read.All or Sites.Selected, and "
+            "have an administrator consent."
+        )
+    kind = "permissions" if row.sign_in is SignInKind.USER else "application permissions"
+    return f"{begin}, with the {kind} {', '.join(rights)}."
+
+
+def list_accounts(*, as_json: bool) -> None:
+    """List accounts."""
+    found = run(_all())
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return
+    if not found:
+        say("There is no account yet. Add one with 'drivefeed account add'.")
+        return
+    table = new_table("account", "org", "signs in by", "tenant", "state", "ends", "drives")
+    for one in found:
+        way = _WAYS[one.sign_in] + (" (settings)" if one.declared else "")
+        table.add_row(
+            escape(one.name),
+            escape(one.org),
+            escape(one.user_name or way),
+            escape(one.tenant_id),
+            f"[{_COLOURS[one.state]}]{one.state.replace('_', ' ')}[/]",
+            _day(one.expires_at),
+            str(one.drives),
+        )
+    say(table)
+    for one in found:
+        if one.reason is not None:
+            say(f"{escape(one.name)}: {remedy_of(one.reason)}")
+
+
+async def _all() -> list[Account]:
+    async with open_memory(existing_settings()) as catalog:
+        return await all_accounts(catalog)
+
+
+def show_account(name: str, org: str | None, *, as_json: bool) -> None:
+    """Show an account's row, in words."""
+    one = run(_one(name, org))
+    if as_json:
+        print_json(asdict(one))
+        return
+    facts = {
+        "account": one.name,
+        "organization": one.org,
+        "signs in by": _WAYS[one.sign_in] + (" (from the settings)" if one.declared else ""),
+        "person": one.user_name,
+        "token file": one.token_file,
+        "tenant": one.tenant_id,
+        "app": one.client_id,
+        "cloud": one.cloud,
+        "authority": one.authority,
+        "Graph": one.graph_url,
+        "CA file": one.ca_file,
+        "ends": _day(one.expires_at),
+        "reads": count_of(one.drives, "drive"),
+        "state": one.state.replace("_", " "),
+    }
+    for label, value in facts.items():
+        if value:
+            say(f"{label:>13}  {escape(str(value))}")
+    if one.reason is not None:
+        say(f"{'why':>13}  {meaning_of(one.reason)}")
+        say(f"{'said':>13}  {escape(one.detail or '')}")
+        say(f"{'do':>13}  {remedy_of(one.reason)}")
+
+
+async def _one(name: str, org: str | None) -> Account:
+    async with open_memory(existing_settings()) as catalog:
+        return await find_account(catalog, name, org=org)
+
+
+def tell_sign_in(name: str, org: str | None, *, as_json: bool) -> None:
+    """Sign in; exit code 1 if it is refused."""
+    row, tried = run(_sign_in(name, org))
+    if as_json:
+        claims = tried.claims
+        print_json(
+            {
+                "account": row.name,
+                "can_sign_in": tried.can,
+                "words": tried.words,
+                "state": row.state,
+                "reason": row.reason,
+                "user": row.user_name or (claims.user if claims else None),
+                "tenant_id": claims.tenant_id if claims else None,
+                "permissions": sorted(claims.permissions) if claims else None,
+            }
+        )
+    else:
+        say(escape(tried.words))
+        if row.reason is not None and not tried.can:
+            say(remedy_of(row.reason))
+    if not tried.can:
+        raise typer.Exit(EXIT_NOT_CLEAN)
+
+
+async def _sign_in(name: str, org: str | None) -> tuple[Account, Tried]:
+    settings = existing_settings()
+    async with open_memory(settings) as catalog:
+        parts = await open_accounts(settings, catalog)
+        tried = await try_sign_in(parts, await find_account(catalog, name, org=org))
+        return await find_account(catalog, name, org=org), tried
+
+
+def show_certificate(name: str, org: str | None, out: Path | None, *, as_json: bool) -> None:
+    """Print or write the public part of a certificate."""
+    found = run(_certificate(name, org))
+    if out is not None:
+        out.write_text(found.public_pem, encoding="ascii")
+    if as_json:
+        facts: dict[str, Any] = asdict(found)
+        del facts["pem"]
+        print_json(facts)
+        return
+    say(certificate_words(found))
+    if out is not None:
+        say(f"The certificate was written to '{escape(str(out))}'.")
+    else:
+        say(found.public_pem.strip())
+
+
+async def _certificate(name: str, org: str | None) -> Certificate:
+    from drivefeed.account_parts import open_ring
+    from drivefeed.secrets.certificates import read_certificate
+
+    settings = existing_settings()
+    async with open_memory(settings) as catalog:
+        row = await find_account(catalog, name, org=org)
+        kept = await load(catalog, open_ring(settings), row.account_id, CredentialKind.CERTIFICATE)
+    if kept is None:
+        raise NotFound(f"Account '{row.name}' signs in by {_WAYS[row.sign_in]}, not a certificate.")
+    return await asyncio.to_thread(read_certificate, kept.plain)
+
+
+def certificate_words(one: Certificate) -> str:
+    """Say what tells a certificate from others."""
+    return (
+        f"Certificate {escape(one.subject)}\n"
+        f"  thumbprint (SHA-1)  {one.sha1}\n"
+        f"  thumbprint (SHA-256)  {one.sha256}\n"
+        f"  good until  {_day(one.expires_at)}"
+    )
+
+
+def _day(at: int | None) -> str:
+    return local_time(at).strftime("%Y-%m-%d") if at is not None else ""

@@ -1,0 +1,116 @@
+"""A plan in words and as JSON: what would come in, what would not, and what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.markup import escape
+
+from drivefeed.cli.output import new_table, say
+from drivefeed.cli.words import count_of, duration_of, instant_of, meaning_of, size_of
+from drivefeed.domain.plan import Emptiness
+from drivefeed.domain.policies import policy_words
+
+if TYPE_CHECKING:
+    from drivefeed.domain.plan import Change, Plan
+
+_EMPTY: Final = {
+    Emptiness.NOTHING_FOUND: "Nothing was found: there are no files in the folder yet. What comes "
+    "later is imported.",
+    Emptiness.NOTHING_PERMITTED: "Nothing is permitted: the folder says that it holds something, "
+    "and shows none of it to this account. Check what the account may read there.",
+    Emptiness.NOTHING_ELIGIBLE: "Nothing is eligible: there are files, and each of them would be "
+    "skipped, for the reasons below. Change the options, or choose another folder.",
+}
+_NUMBERS: Final = ("files", "size", "pages")
+
+
+def plan_dict(plan: Plan) -> dict[str, Any]:
+    """Return a plan as JSON values; sizes in bytes, times in milliseconds since the epoch."""
+    return {**asdict(plan), "policy": policy_words(plan.policy)}
+
+
+def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
+    """Print a plan.
+
+    Args:
+        with_options: also tell which options change, where the folder is connected already.
+    """
+    if plan.change is not None:
+        if with_options:
+            for option, before, after in plan.change.options:
+                say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
+        _tell_change(plan.change)
+    if plan.emptiness is not None:
+        say(f"[yellow]{_EMPTY[plan.emptiness]}[/]")
+    if plan.files:
+        _tell_files(plan)
+    for skip in plan.skipped:
+        say(
+            f"[bright_black]{count_of(skip.files, 'file')} skipped[/], [bold]{skip.reason}[/], "
+            f"{size_of(skip.size)}: {meaning_of(skip.reason)}"
+        )
+    if plan.files:
+        _tell_cost(plan)
+        _tell_rights(plan)
+        say("The first by name:")
+        for name in plan.first:
+            say(escape(name), indent=2)
+    say(f"[dim]Counted as it was at {instant_of(plan.listed_at)}.[/]")
+
+
+def _tell_files(plan: Plan) -> None:
+    say(
+        f"[bold]{count_of(plan.files, 'file')}[/] of {plan.found} found would be imported: "
+        f"{size_of(plan.size)}, about {count_of(plan.pages, 'page')} (estimated by type and size)."
+    )
+    if plan.unsized:
+        say(f"{count_of(plan.unsized, 'file')} of them tell no size.")
+    table = new_table("type", *_NUMBERS, right=frozenset(_NUMBERS))
+    for one in plan.types:
+        kind = escape(one.ending or "no ending")
+        table.add_row(kind, str(one.files), size_of(one.size), f"~{one.pages}")
+    say(table)
+
+
+def _tell_cost(plan: Plan) -> None:
+    if plan.present:
+        say(f"{count_of(plan.present, 'file')} of them are here already: no second download.")
+    say(
+        f"The downloads take {count_of(plan.units, 'resource unit')} of Microsoft's limit: at our "
+        f"share of it at least {duration_of(plan.minutes * 60)}; bandwidth and reading come on top."
+    )
+
+
+def _tell_rights(plan: Plan) -> None:
+    shared = (
+        "not known, because the library was listed before that was asked for"
+        if plan.shared is None
+        else str(plan.shared)
+    )
+    labelled = (
+        "not known, because Microsoft tells labels only file by file"
+        if plan.labelled is None
+        else str(plan.labelled)
+    )
+    say(f"Files with permissions of their own: {shared}. With a sensitivity label: {labelled}.")
+
+
+def _tell_change(change: Change) -> None:
+    if not (change.added or change.removed):
+        say("No file comes in and none leaves.")
+        return
+    say(f"[bold]+{change.added} -{change.removed} files.[/]")
+    if change.returning:
+        say(f"{count_of(change.returning, 'file')} of those that come are shown again at once.")
+    if change.removed:
+        say(
+            f"Of those that leave, {change.hidden} lose search at once, and are erased after the "
+            f"grace; {change.kept} stay, because another connection wants them."
+        )
+    if change.braked:
+        say(
+            "[yellow]So many removals at once stop and ask, before anything is hidden: see "
+            "'drivefeed removals'.[/]"
+        )

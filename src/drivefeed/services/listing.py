@@ -1,0 +1,65 @@
+"""Lists a drive outside of its schedule, so that a plan counts what is there now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from drivefeed.catalog import pages
+from drivefeed.catalog.sources import connections_in, fetch_drive
+from drivefeed.domain.errors import Throttled, Transient
+from drivefeed.domain.retry import backoff_ms
+from drivefeed.stages.discover import follow_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.sources import Drive
+    from drivefeed.ports import Source
+
+_ATTEMPTS: Final = 5
+
+
+async def list_to_end(
+    catalog: Catalog, source: Source, drive: Drive, tell: Callable[[int], None] | None = None
+) -> tuple[Drive, int]:
+    """Follow a drive's changes to the end of a round; the first time that lists all of it.
+
+    A running daemon may do the same at the same time: pages are applied once. While it settles a
+    round the tree is complete, and is taken as it is.
+
+    Returns:
+        The drive, and when its tree was up to date (milliseconds since the epoch).
+    """
+    drive = await _settled(catalog, drive)
+    while not drive.settling:
+        drive = await _follow_patiently(catalog, source, drive)
+        if tell is not None:
+            tell(drive.pages_in_round)
+    listed_at = catalog.clock.now()
+    return await _settled(catalog, drive), listed_at
+
+
+async def _settled(catalog: Catalog, drive: Drive) -> Drive:
+    """Settle a round of a drive without connections: nobody else will, it has no schedule."""
+    async with catalog.read() as connection:
+        is_connected = bool(await connections_in(connection, drive.drive_id))
+    if is_connected or not drive.settling:
+        return drive
+    while await pages.settle_some(catalog, drive.drive_id):
+        pass
+    return await fetch_drive(catalog, drive.drive_id)
+
+
+async def _follow_patiently(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return await follow_page(catalog, source, drive)
+        except Throttled as error:
+            await catalog.clock.sleep(error.seconds)
+        except Transient:
+            if attempt == _ATTEMPTS:
+                raise
+            await catalog.clock.sleep(backoff_ms(attempt, fraction=catalog.ids.fraction()) / 1000)
+        drive = await fetch_drive(catalog, drive.drive_id)
+    raise Transient(f"Microsoft keeps limiting how often drive '{drive.name}' is read; try later.")
