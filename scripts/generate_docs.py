@@ -26,12 +26,15 @@ from drivefeed.domain.model import Policy  # noqa: E402 - path first
 from drivefeed.domain.policies import policy_words  # noqa: E402 - path first
 from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
+from drivefeed.indexing_settings import (  # noqa: E402 - path first
+    EmbeddingSettings,
+    ExtractionSettings,
+)
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
 from drivefeed.settings import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
-    ExtractionSettings,
     S3Settings,
     Settings,
 )
@@ -193,6 +196,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "accounts": lambda: settings(AccountSettings),
         "connections": lambda: settings(ConnectionSettings),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
+        "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
     },
 }
