@@ -47,8 +47,19 @@ async def open_shelf(settings: Settings, catalog: Catalog) -> Shelf:
     assert known.active is not None
     shelf = Shelf(open_collection(settings, catalog, known.active))
     if known.building is not None:
-        shelf.building = open_collection(settings, catalog, known.building)
+        shelf.building = _still_building(settings, catalog, known.building)
     return shelf
+
+
+def _still_building(settings: Settings, catalog: Catalog, made: Made) -> Collection:
+    try:
+        return open_collection(settings, catalog, made)
+    except NeedsAttention as error:
+        raise NeedsAttention(
+            f"A reindex to {made.words} is under way, and the settings do not name that model any "
+            "more. Put it back, or give the reindex up with 'drivefeed reindex --cancel'.",
+            reason=error.reason,
+        ) from error
 
 
 async def difference(settings: Settings, catalog: Catalog) -> str:

@@ -56,10 +56,18 @@ class Unreadable:
     detail: str
 
 
-async def unbuilt(catalog: Catalog, collection: str, *, limit: int) -> list[Submission]:
-    """Return what has points in the active collection and was not built yet, by import."""
+async def unbuilt(
+    catalog: Catalog, collection: str, *, limit: int, after: str = ""
+) -> list[Submission]:
+    """Return what has points in the active collection and was not built yet, by import id.
+
+    Args:
+        collection: the one that is being built.
+        limit: at most so many.
+        after: only imports whose ids come after this one.
+    """
     async with catalog.read() as connection:
-        return await _unbuilt(connection, collection, limit)
+        return await _unbuilt(connection, collection, limit, after)
 
 
 async def standing_of(catalog: Catalog, sent: Submission) -> Standing | None:
@@ -189,8 +197,10 @@ async def swap(catalog: Catalog, index: str, collection: str) -> Collections | N
         return await put_in_use(connection, index)
 
 
-async def _unbuilt(connection: AsyncConnection, collection: str, limit: int) -> list[Submission]:
-    rows = await connection.execute(_left(collection).limit(limit))
+async def _unbuilt(
+    connection: AsyncConnection, collection: str, limit: int, after: str = ""
+) -> list[Submission]:
+    rows = await connection.execute(_left(collection).where(imports.c.id > after).limit(limit))
     found = []
     for row in rows:
         fields = json.loads(row.submission)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     State = dict[str, Any]
     Look = Callable[[], Awaitable[State]]
 
-_LOOK_SECONDS: Final = 0.3
+_LOOK_SECONDS: Final = 0.5
 _ADDRESS: Final = "/v1/index/reindex"
 
 
@@ -83,7 +83,9 @@ async def _here(
     settings: Settings, wish: dict[str, Any], *, look: bool, cancel: bool, quiet: bool
 ) -> State:
     from drivefeed.assembly import open_indexing, open_reindexing
-    from drivefeed.bootstrap import open_parts
+    from drivefeed.bootstrap import open_memory, open_parts
+    from drivefeed.catalog.collections import give_up_building
+    from drivefeed.embedding import index_name
     from drivefeed.queue.embedded import alone_on
     from drivefeed.telemetry import configure_logs
 
@@ -91,12 +93,15 @@ async def _here(
     async with AsyncExitStack() as stack:
         if not look:
             stack.enter_context(alone_on(settings.data_dir / "queue"))
+        if cancel:
+            # Before it is opened: its model may be gone from the settings.
+            async with open_memory(settings) as catalog:
+                await give_up_building(catalog, index_name(settings))
         parts = await stack.enter_async_context(open_parts(settings))
         reindexing = open_reindexing(parts, await open_indexing(parts, stack))
         if look:
             return (await reindexing.state()).as_dict()
         if cancel:
-            await reindexing.cancel()
             await reindexing.work()
             return (await reindexing.state()).as_dict()
         await reindexing.start(wish.get("to"), leave_out=wish["leave_out"])

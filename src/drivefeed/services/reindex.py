@@ -20,12 +20,12 @@ from drivefeed.catalog import collections, reindexing
 from drivefeed.domain.errors import (
     DrivefeedError,
     NeedsAttention,
-    Permanent,
     Throttled,
     Transient,
 )
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.retry import backoff_ms
+from drivefeed.services.reindex_build import Rebuild
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.shelf import Collection, Shelf
-    from drivefeed.ports import Submission
 
-_AT_ONCE = 50
-_TRIES = 3
 _MOST_ROUNDS = 20
 
 _log = log("reindex")
@@ -100,7 +97,7 @@ class Reindexing:
     ) -> None:
         self._catalog = catalog
         self._shelf = shelf
-        self._indexing = indexing
+        self._rebuild = Rebuild(catalog, shelf, indexing, index=index)
         self._index = index
         self._open_collection = open_collection
         self._target_of = target_of
@@ -226,11 +223,11 @@ class Reindexing:
         rounds = 0
         while (building := self._shelf.building) is not None:
             async with building.kept_open():
-                if await self._build_some(building):
+                if await self._rebuild.build_missing(building):
                     continue
                 if await self._is_held(building):
                     return
-                former = await self._swap(building)
+                former = await self._rebuild.swap(building)
             rounds += 1
             if former is None and rounds == _MOST_ROUNDS:
                 raise Transient(
@@ -243,50 +240,6 @@ class Reindexing:
                 await former.index.drop()
                 await collections.forget_old(self._catalog, self._index, former.name)
 
-    async def _build_some(self, building: Collection) -> bool:
-        """Build all that is known to be missing; True if there was something."""
-        found = await reindexing.unbuilt(self._catalog, building.name, limit=_AT_ONCE)
-        for sent in found:
-            if self._shelf.building is not building:
-                return True
-            await self._build(sent, building)
-            self._trouble = ""
-        return bool(found)
-
-    async def _build(self, sent: Submission, building: Collection) -> None:
-        for attempt in range(1, _TRIES + 1):
-            try:
-                chunks = await self._indexing.build(sent, building)
-                break
-            except (Permanent, Transient) as error:
-                if isinstance(error, Permanent) or attempt == _TRIES:
-                    await reindexing.record_built(
-                        self._catalog,
-                        building.name,
-                        sent,
-                        chunks=None,
-                        reason=getattr(error, "reason", Reason.ATTEMPTS_EXHAUSTED),
-                        detail=str(error),
-                    )
-                    return
-        async with self._shelf.placing():
-            await self._place(sent, building, chunks)
-
-    async def _place(self, sent: Submission, building: Collection, chunks: int) -> None:
-        """Give the points the flag and the place that they should have now."""
-        standing = await reindexing.standing_of(self._catalog, sent)
-        if standing is None:
-            await building.index.remove(import_id=sent.import_id, round_=sent.round)
-            return
-        if (standing.name, standing.folders) != (sent.name, sent.folders):
-            await building.index.set_folders(
-                document_id=sent.document_id, name=standing.name, folders=standing.folders
-            )
-        if standing.live:
-            await building.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
-        self._catalog.checkpoint("reindex.built.before")
-        await reindexing.record_built(self._catalog, building.name, sent, chunks=chunks)
-
     async def _is_held(self, building: Collection) -> bool:
         known = await collections.collections_of(self._catalog, self._index)
         counted = await reindexing.progress_of(self._catalog, building.name)
@@ -294,44 +247,6 @@ class Reindexing:
         if self._held:
             _log.warning("reindex_held", failed=counted.failed)
         return self._held
-
-    async def _swap(self, building: Collection) -> Collection | None:
-        """Put the collection in use if nothing is missing; return the former one."""
-        if await reindexing.unbuilt(self._catalog, building.name, limit=1):
-            return None
-        async with self._shelf.standstill():
-            if self._shelf.building is not building or not await self._agree(building):
-                return None
-            self._catalog.checkpoint("reindex.swap.before")
-            found = await reindexing.swap(self._catalog, self._index, building.name)
-            if found is None:
-                return None
-            former = self._shelf.put_in_use()
-        self._catalog.checkpoint("reindex.swap.after")
-        _log.info("reindex_swapped", to=building.name)
-        return former
-
-    async def _agree(self, building: Collection) -> bool:
-        """Make both collections show the same rounds; False where one has to be built again."""
-        current = {
-            (import_id, round_): live
-            async for import_id, round_, live, _ in self._shelf.current.index.rounds()
-        }
-        wanted = await reindexing.built(self._catalog, building.name)
-        lost = {key for key, points in wanted.items() if points and key in current}
-        again: set[tuple[str, int]] = set()
-        async for import_id, round_, live, points in building.index.rounds():
-            key = (import_id, round_)
-            lost.discard(key)
-            if key not in wanted:
-                await building.index.remove(import_id=import_id, round_=round_)
-            elif points != wanted[key]:
-                again.add(key)
-            elif live is not current.get(key, live):
-                await building.index.set_live(import_id=import_id, round_=round_, live=not live)
-        for import_id, round_ in again | lost:
-            await reindexing.forget_built(self._catalog, building.name, import_id, round_)
-        return not again and not lost
 
     async def _remove_old(self, known: Collections) -> None:
         for name in known.old:

@@ -201,11 +201,7 @@ class ServerIndex:
             await client.close()
 
     async def drop(self) -> None:
-        """Erase the collection, and close; fine if it is not there.
-
-        Raises:
-            PartDown, Throttled, NeedsAttention, Transient: as their docstrings say.
-        """
+        """Erase the collection, and close; fine if it is not there."""
         async with translated("be removed", self._where):
             client = self._client or await asyncio.to_thread(self._connect)
             try:
