@@ -196,9 +196,10 @@ class Reindexing:
             self._wanted.clear()
             try:
                 await self.work()
-            except DrivefeedError as error:
+            except Exception as error:  # noqa: BLE001 - it must not end the daemon
                 failures += 1
-                self._trouble = str(error)
+                is_known = isinstance(error, DrivefeedError)
+                self._trouble = str(error) if is_known else f"{type(error).__name__}: {error}"
                 wait = backoff_ms(
                     failures,
                     fraction=self._catalog.ids.fraction(),
@@ -206,10 +207,16 @@ class Reindexing:
                     longest_ms=30_000,
                 )
                 seconds = error.seconds if isinstance(error, Throttled) else wait / 1000
-                _log.warning("reindex_waits", error=str(error), seconds=round(seconds))
+                _log.warning(
+                    "reindex_waits",
+                    error=self._trouble,
+                    seconds=round(seconds),
+                    exc_info=not is_known,
+                )
                 await self._catalog.clock.sleep(seconds)
+                self._trouble = ""
             else:
-                failures, self._trouble = 0, ""
+                failures = 0
                 await self._wanted.wait()
 
     async def work(self) -> None:
