@@ -47,6 +47,11 @@ def reindex_all(
         print_json(state)
     else:
         _tell(state, done=not look and not cancel)
+        if to and state["state"] == "idle":
+            say(
+                "[dim]Name it as \\[embedding] in the settings too: that is what a 'drivefeed "
+                "reindex' without --to changes to.[/]"
+            )
     if state["failed"] and not look:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
