@@ -46,7 +46,7 @@ board: ## Bull Board over the queues of the drivefeed that runs here.
 
 .PHONY: test
 test: ## Runs the tests, all of them but the soak tests. T="tests/unit -x" runs some.
-	@$(SET_UP) dev board
+	@$(SET_UP) dev board browser
 	@$(if $(JOBS),PYTHONHASHSEED=0) exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(if $(JOBS),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(T) </dev/null
 
 .PHONY: soak

@@ -26,17 +26,22 @@ from drivefeed.domain.model import Policy  # noqa: E402 - path first
 from drivefeed.domain.policies import policy_words  # noqa: E402 - path first
 from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
-from drivefeed.indexing_settings import (  # noqa: E402 - path first
-    EmbeddingSettings,
-    ExtractionSettings,
-)
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.setting_sections import (  # noqa: E402 - path first
+    EmbeddingSettings,
+    ExtractionSettings,
+    S3Settings,
+)
 from drivefeed.settings import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
-    S3Settings,
     Settings,
+)
+from drivefeed.settings_outward import (  # noqa: E402 - path first
+    ChannelSettings,
+    OutboundSettings,
+    WatchSettings,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +142,8 @@ def payloads() -> str:
 def settings(model: type[BaseModel], prefix: str | None = None) -> str:
     """List the settings of one section; ``prefix`` begins the names of its variables."""
     rows = []
-    for name, field in model.model_fields.items():
+    for key, field in model.model_fields.items():
+        name = field.alias or key
         row = [f"`{name}`", default_of(field), field.description or ""]
         if prefix is not None:
             row.insert(1, variables(name, field, prefix))
@@ -197,6 +203,9 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "connections": lambda: settings(ConnectionSettings),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
+        "notices": lambda: settings(ChannelSettings),
+        "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
+        "outbound": lambda: settings(OutboundSettings, "DRIVEFEED_OUTBOUND__"),
         "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
     },
 }

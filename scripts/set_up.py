@@ -1,9 +1,10 @@
 # ruff: noqa: INP001 - run by its path, never imported
-"""Prepare this checkout: python3 scripts/set_up.py demo|dev|board.
+"""Prepare this checkout: python3 scripts/set_up.py demo|dev|board|browser.
 
 ``demo`` makes .venv with all that a run needs, ``dev`` adds the tools of ``make check`` and ``make
-test``, ``board`` installs the Node packages of the board. What is there and current is left alone;
-that takes a few hundredths of a second.
+test``, ``board`` installs the Node packages of the board, ``browser`` finds or installs Chromium
+for the tests of the status page (after ``dev``). What is there and current is left alone; that
+takes a few hundredths of a second.
 
 It is written in a Python that old interpreters can read too, so that they can say what is missing.
 """
@@ -24,6 +25,7 @@ BOARD = ROOT / "bull-board"
 LEAST_PYTHON = (3, 11)
 TOO_NEW_PYTHON = (3, 15)  # onnxruntime has no packages for it yet
 LEAST_NODE = 20
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11", "python3.14")
 STOP = 2
 
@@ -214,12 +216,44 @@ def check_node():
         )
 
 
+def set_up_browser():
+    """Find Chromium, or install it: Debian's package where we may, else Playwright's own.
+
+    Raises:
+        CannotSetUp: it cannot be installed.
+    """
+    if any(shutil.which(name) for name in CHROMIUMS):
+        return
+    # Playwright's own is kept in the user's cache, so a new checkout may find it there.
+    find = "from playwright.sync_api import sync_playwright as start\nimport os, sys\n"
+    find += "with start() as one: sys.exit(not os.path.exists(one.chromium.executable_path))"
+    with one_at_a_time():
+        # The package's name is another one, or means another thing, outside of Debian.
+        if os.geteuid() == 0 and shutil.which("apt-get") and Path("/etc/debian_version").exists():
+            say("Installing Chromium for the tests of the status page.")
+            environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+            for step in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+                subprocess.run(["apt-get", "-qq", *step], check=False, env=environment)  # noqa: S603, S607 - where it fails, the other way is taken
+            if any(shutil.which(name) for name in CHROMIUMS):
+                return
+        if subprocess.run([str(PYTHON), "-c", find], check=False).returncode == 0:  # noqa: S603 - our own step
+            return
+        say("Installing Playwright's Chromium for the tests of the status page.")
+        try:
+            run([str(PYTHON), "-m", "playwright", "install", "chromium"], "Installing Chromium")
+        except CannotSetUp as error:
+            raise CannotSetUp(
+                "%s Or install Chromium or Chrome yourself, so that it is on the PATH." % error
+            ) from None
+
+
 def main(arguments):
     """Run the steps that were asked for, and return the exit code."""
     steps = {
         "demo": lambda: set_up_python("demo"),
         "dev": lambda: set_up_python("dev"),
         "board": set_up_board,
+        "browser": set_up_browser,
     }
     try:
         for name in arguments:
@@ -228,7 +262,8 @@ def main(arguments):
         sys.stderr.write("\n%s\n" % error)
         return STOP
     except KeyError as error:
-        sys.stderr.write("There is no set-up called %s; there are demo, dev and board.\n" % error)
+        known = ", ".join(steps)
+        sys.stderr.write("There is no set-up called %s; there are %s.\n" % (error, known))
         return STOP
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped. The same command goes on from here.\n")

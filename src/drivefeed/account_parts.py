@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.outbound import Outbound
     from drivefeed.secrets.ring import KeyRing
     from drivefeed.services.accounts import AccountBook
     from drivefeed.settings import AccountSettings, Settings
@@ -24,6 +25,7 @@ class AccountParts:
     Attributes:
         accounts: by account id; changed in place by ``book``.
         credential: makes the sign-in of an account, watched so that its state is kept.
+        outbound: proxies and trusted authorities of all accounts.
     """
 
     catalog: Catalog
@@ -32,6 +34,7 @@ class AccountParts:
     accounts: dict[str, GraphAccount]
     book: AccountBook
     credential: Callable[[GraphAccount], Credential]
+    outbound: Outbound
 
     async def declare(self, account: AccountSettings) -> str:
         """Make an account of the settings known; return its id. It opens with the book."""
@@ -63,10 +66,12 @@ async def open_accounts(settings: Settings, catalog: Catalog) -> AccountParts:
 
     No key is read before there is something to open.
     """
+    from drivefeed.outward import outbound_of
     from drivefeed.services.accounts import AccountBook, AccountStates, credentials_of
     from drivefeed.services.token_store import CatalogTokenStore
 
     ring = open_ring(settings)
+    outbound = outbound_of(settings)
     tokens = CatalogTokenStore(catalog, ring)
     accounts: dict[str, GraphAccount] = {}
     parts = AccountParts(
@@ -74,10 +79,11 @@ async def open_accounts(settings: Settings, catalog: Catalog) -> AccountParts:
         ring=ring,
         tokens=tokens,
         accounts=accounts,
-        book=AccountBook(catalog, ring, accounts),
+        book=AccountBook(catalog, ring, accounts, outbound),
         credential=credentials_of(
             tokens, AccountStates(catalog), catalog.clock, catalog.checkpoint
         ),
+        outbound=outbound,
     )
     for account in settings.accounts:
         await parts.declare(account)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.backends.embedded import EmbeddedBackend
 from drivefeed.embedding import index_name, open_collection, target_of
@@ -15,6 +15,7 @@ from drivefeed.indexer.model import Limits
 from drivefeed.indexer.providers import LOCAL
 from drivefeed.indexer.work_folder import work_folder
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.find import find
 from drivefeed.services.reindex import Reindexing
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
@@ -23,16 +24,18 @@ from drivefeed.stages.publish import Publish
 from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
+from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
-    from drivefeed.indexing_settings import ExtractionSettings
     from drivefeed.ports import Embedder, Stage
+    from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
     from drivefeed.stages.runner import StageRun
+    from drivefeed.web.server import StatusPage
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
@@ -102,6 +105,33 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
         Withdraw(catalog, backend, parts.store),
         Index(catalog, indexing, parts.jobs),
     ]
+
+
+async def open_page(parts: Parts) -> StatusPage | None:
+    """Bind the status page's port, if the settings name one.
+
+    Raises:
+        NeedsAttention: something else listens there.
+    """
+    settings = parts.settings
+    if settings.web_port is None:
+        return None
+    # Its libraries take tenths of a second to load.
+    server = await asyncio.to_thread(import_module, "drivefeed.web.server")
+
+    async def seek(org_name: str, query: str, limit: int) -> list[dict[str, Any]]:
+        found = await find(parts.catalog, parts.searcher, query, org_name=org_name, limit=limit)
+        return [hit.as_dict() for hit in found]
+
+    page: StatusPage = server.StatusPage(
+        parts.catalog,
+        host=settings.web_host,
+        port=settings.web_port,
+        url=settings.web_url,
+        seek=seek,
+    )
+    log("web").info("status_page", url=page.url)
+    return page
 
 
 def concurrency_of(settings: Settings) -> dict[Stage, int]:

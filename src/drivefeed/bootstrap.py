@@ -14,6 +14,7 @@ from drivefeed.account_parts import open_accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
+from drivefeed.outward import outbound_of
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def open_store(settings: Settings) -> ObjectStore:
         access_key=s3.access_key.get_secret_value() if s3.access_key else None,
         secret_key=s3.secret_key.get_secret_value() if s3.secret_key else None,
         prefix=s3.prefix,
+        outbound=outbound_of(settings),
     )
 
 

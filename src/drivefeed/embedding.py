@@ -15,17 +15,21 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.providers import HERE, EmbeddingChoice, open_embedder
 from drivefeed.indexer.shelf import Collection, Shelf
 from drivefeed.indexer.vectors import identity
+from drivefeed.outward import outbound_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import httpx
+
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.indexing_settings import EmbeddingSettings
     from drivefeed.ports import Embedder, VectorIndex
+    from drivefeed.setting_sections import EmbeddingSettings
     from drivefeed.settings import Settings
 
 EMBEDDED: Final = "embedded"
 _FOLDER: Final = "index"
+_CONNECT_SECONDS: Final = 10.0
 
 
 def index_name(settings: Settings) -> str:
@@ -141,6 +145,7 @@ def open_index(settings: Settings, made: Made) -> VectorIndex:
         model_name=made.model,
         dimension=made.dimension,
         provider=made.provider,
+        outbound=outbound_of(settings),
     )
 
 
@@ -180,7 +185,20 @@ def _choice(one: EmbeddingSettings) -> EmbeddingChoice:
 
 
 def _open(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> Embedder:
-    return open_embedder(choice, threads=settings.embedding_threads, clock=catalog.clock)
+    def open_client(seconds: float) -> httpx.AsyncClient:
+        import httpx
+
+        return httpx.AsyncClient(
+            transport=outbound_of(settings).transport(),
+            timeout=httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+        )
+
+    return open_embedder(
+        choice,
+        threads=settings.embedding_threads,
+        clock=catalog.clock,
+        open_client=open_client,
+    )
 
 
 def _made(name: str, embedder: Embedder) -> Made:

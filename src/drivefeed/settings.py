@@ -9,8 +9,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -27,18 +25,20 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
-from drivefeed.indexing_settings import EmbeddingSettings, ExtractionSettings
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.setting_sections import (
+    EmbeddingSettings,
+    ExtractionSettings,
+    S3Settings,
+    Section,
+)
+from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 _DAY_SECONDS = 24 * 3600
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class AccountSettings(_Section):
+class AccountSettings(Section):
     """An app registration that may read drives (app-only)."""
 
     name: str = Field(description="What connections call this account.")
@@ -56,7 +56,7 @@ class AccountSettings(_Section):
     )
 
 
-class ConnectionSettings(_Section):
+class ConnectionSettings(Section):
     """A folder that should flow in."""
 
     account: str = Field(description="Name of the account through which it is read.")
@@ -114,21 +114,6 @@ class ConnectionSettings(_Section):
         if wrong:
             raise ValueError(" ".join(wrong.values()))
         return self
-
-
-class S3Settings(_Section):
-    """Where documents are kept, if not in the data folder."""
-
-    bucket: str = Field(description="The bucket; it must exist.")
-    endpoint_url: str | None = Field(
-        default=None, description="The service, if it is not Amazon's own."
-    )
-    region: str | None = Field(default=None, description="The region, if the environment has none.")
-    access_key: SecretStr | None = Field(
-        default=None, description="Empty to use the machine's own credentials."
-    )
-    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
-    prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
 class Settings(BaseSettings):
@@ -209,6 +194,19 @@ class Settings(BaseSettings):
     )
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."
+    )
+    web_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None, description="Where 'drivefeed up' serves the status page; empty for not."
+    )
+    web_host: str = Field(default="127.0.0.1", description="Where the status page is bound.")
+    web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
+        default="",
+        description="Where people reach the status page, if that is another address: a proxy's.",
+    )
+    notices: Channels = Field(default=[], description="Where notices go.")
+    watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    outbound: OutboundSettings = Field(
+        default=OutboundSettings(), description="Proxies and certificates of all outbound clients."
     )
     shutdown_seconds: Annotated[float, Field(ge=0)] = Field(
         default=20.0, description="How long running jobs may go on after SIGTERM."

@@ -14,17 +14,23 @@ from typing import TYPE_CHECKING, Any
 from drivefeed import __version__
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.outbound import Outbound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
+_CERTIFICATES = ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE")
+
 _state: dict[str, Any] = {"tracer": None, "provider": None}
 
 
-def configure_tracing() -> bool:
+def configure_tracing(outbound: Outbound | None = None) -> bool:
     """Start to export spans if the environment names an endpoint; tell whether it does.
+
+    Args:
+        outbound: proxies and authorities to trust; by default what the environment says.
 
     Raises:
         NeedsAttention: an endpoint is named and the extra ``otel`` is not installed.
@@ -44,7 +50,15 @@ def configure_tracing() -> bool:
 
     named = {"service.name": "drivefeed", "service.version": __version__}
     provider = TracerProvider(resource=Resource.create(named))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    outbound = outbound or Outbound.from_environment()
+    endpoint = next(value for name in ENDPOINT_VARIABLES[::-1] if (value := os.environ.get(name)))
+    certificate = next((value for name in _CERTIFICATES if (value := os.environ.get(name))), None)
+    exporter = OTLPSpanExporter(
+        # Given a file, the exporter overwrites what the session trusts.
+        certificate_file=outbound.trusted(certificate),
+        session=outbound.session(endpoint),
+    )
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     _state["provider"] = provider
     _state["tracer"] = provider.get_tracer("drivefeed", __version__)
     return True

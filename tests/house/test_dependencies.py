@@ -22,7 +22,9 @@ COMES_WITH = {
     # Imported for its error classes or types; always there with the package behind the colon.
     "azure-core": "azure-identity",
     "botocore": "boto3",
+    "certifi": "httpx",
     "pydantic": "pydantic-settings",
+    "requests": "azure-identity",
     "starlette": "fastapi",
 }
 USED_WITHOUT_IMPORT = {

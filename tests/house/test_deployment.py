@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from drivefeed.settings import CONFIG_VARIABLE, S3Settings, Settings, load_settings
+from drivefeed.setting_sections import S3Settings
+from drivefeed.settings import CONFIG_VARIABLE, Settings, load_settings
 from house.project import ROOT
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def test_the_example_settings_are_accepted(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_commented_out_in_the_example_is_accepted_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    text = re.sub(r"^# (?=\[?\w+\]?( = |$))", "", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
+    text = re.sub(
+        r"^# (?=\[{0,2}\w+\]{0,2}( = |$))", "", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE
+    )
     assert tomllib.loads(text)["s3"]["bucket"] == "documents"
     path = tmp_path / "all.toml"
     path.write_text(text, encoding="utf-8")
@@ -48,6 +51,8 @@ def test_what_is_commented_out_in_the_example_is_accepted_too(
     settings = load_settings()
     assert settings.s3 is not None
     assert settings.redis_url is not None
+    assert settings.notices[0].sender == "drivefeed@example.com"
+    assert settings.outbound.no_proxy == ".internal"
     assert settings.connections[0].types == ["pdf", "docx"]
 
 

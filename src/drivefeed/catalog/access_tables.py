@@ -14,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from drivefeed.catalog.columns import code, flag, id_column, instant, metadata, serial_column
+from drivefeed.catalog.columns import code, flag, id_column, instant, metadata, serial_column, where
 
 credentials = Table(
     "credentials",
@@ -47,6 +47,8 @@ api_keys = Table(
     # A link that signs a browser in once, and the session it becomes.
     flag("is_link"),
     flag("is_session"),
+    # The key that signed a session in; revoking the key ends the session.
+    Column("made_from", String(64)),
     instant("expires_at"),
     instant("used_at"),
     instant("revoked_at"),
@@ -75,20 +77,27 @@ notices = Table(
     "notices",
     metadata,
     id_column(),
-    Column("org_id", ForeignKey("orgs.id"), nullable=False),
+    # Null where it concerns the whole installation.
+    Column("org_id", ForeignKey("orgs.id")),
     # What it is about, so that one trouble is told once: kind, subject, and the step of a warning.
     Column("dedupe_key", String(200), nullable=False),
     Column("kind", String(40), nullable=False),
+    Column("severity", String(20), nullable=False),
     Column("subject_id", String(64)),
+    # The subject for people: connection 'Handbook'.
+    Column("subject", Text, nullable=False, server_default=""),
     code("reason"),
     Column("words", Text, nullable=False),
     Column("remedy", Text, nullable=False, server_default=""),
+    Column("command", Text, nullable=False, server_default=""),
+    # At how many looks it was seen.
     Column("count", Integer, nullable=False, server_default="1"),
     instant("first_at", nullable=False),
     instant("last_at", nullable=False),
     # When it went away; one that comes back is a new row.
     instant("over_at"),
-    Index("ix_notices_key", "org_id", "dedupe_key"),
+    # One trouble has one open row, whoever looks.
+    Index("ix_notices_open", "dedupe_key", unique=True, **where("over_at IS NULL")),
 )
 
 notice_deliveries = Table(
@@ -97,9 +106,18 @@ notice_deliveries = Table(
     Column("notice_id", ForeignKey("notices.id"), primary_key=True),
     # The name of a channel in the settings.
     Column("channel", String(80), primary_key=True),
+    # What is told of it: opened or over.
+    Column("happening", String(20), primary_key=True),
+    # Names the message it is part of, from the first attempt on: receivers tell copies by it.
+    Column("message_key", String(80)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     instant("due_at"),
+    # Whoever sends it has it until then.
+    instant("busy_until"),
+    instant("made_at", nullable=False),
     instant("sent_at"),
+    instant("gave_up_at"),
+    # What the server answered, or why it is not sent.
     Column("detail", Text, nullable=False, server_default=""),
-    Index("ix_notice_deliveries_due", "due_at"),
+    Index("ix_notice_deliveries_due", "channel", **where("due_at IS NOT NULL")),
 )

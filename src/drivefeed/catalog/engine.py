@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BUSY_TIMEOUT_MS = 20_000
 _FULL = "disk is full"
-_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease"})
+_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
 
 
 class Catalog:

@@ -15,8 +15,9 @@ from drivefeed.catalog.tree import known_items, lineages
 from drivefeed.domain.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
+    from sqlalchemy import RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
@@ -102,30 +103,29 @@ async def list_files(
     async with catalog.read() as connection:
         rows = (await connection.execute(statement)).mappings().all()
         known = await _connections(connection)
-        paths = await _paths(
+        paths = await paths_in(
             connection, known, [(row["connection_id"], row["item_id"]) for row in rows]
         )
-    return sorted(
-        (
-            ListedFile(
-                connection_id=row["connection_id"],
-                item_id=row["item_id"],
-                path=paths[(row["connection_id"], row["item_id"])],
-                standing=row["standing"],
-                why=str(row["why"] or "unknown"),
-                detail=row["detail"] or "",
-                document_id=row["document_id"],
-                import_id=row["import_id"],
-                state=row["state"],
-                round=row["round"],
-                size=row["size"],
-                pages=row["pages"],
-                chunks=row["chunks"],
-                live=row["live_import_id"] is not None,
-            )
-            for row in rows
-        ),
-        key=lambda one: one.path,
+    return sorted((listed_file(row, paths) for row in rows), key=lambda one: one.path)
+
+
+def listed_file(row: RowMapping, paths: Mapping[tuple[str, str], str]) -> ListedFile:
+    """Read a row of the columns that lists select."""
+    return ListedFile(
+        connection_id=row["connection_id"],
+        item_id=row["item_id"],
+        path=paths[(row["connection_id"], row["item_id"])],
+        standing=row["standing"],
+        why=str(row["why"] or "unknown"),
+        detail=row["detail"] or "",
+        document_id=row["document_id"],
+        import_id=row["import_id"],
+        state=row["state"],
+        round=row["round"],
+        size=row["size"],
+        pages=row["pages"],
+        chunks=row["chunks"],
+        live=row["live_import_id"] is not None,
     )
 
 
@@ -140,15 +140,20 @@ async def paths_of(
     """Return the paths of items below a connected folder, by item id."""
     async with catalog.read() as connection:
         known = await _connections(connection)
-        found = await _paths(connection, known, [(connection_id, one) for one in item_ids])
+        found = await paths_in(connection, known, [(connection_id, one) for one in item_ids])
     return {item_id: path for (_, item_id), path in found.items()}
 
 
-async def _paths(
+async def paths_in(
     connection: AsyncConnection,
     known: dict[str, Connection],
     wanted: Iterable[tuple[str, str]],
 ) -> dict[tuple[str, str], str]:
+    """Return the paths of (connection, item) pairs, each below its connected folder.
+
+    Args:
+        known: connections by id, those of the pairs among them.
+    """
     by_drive: dict[str, set[str]] = {}
     pairs = list(wanted)
     for connection_id, item_id in pairs:
@@ -193,7 +198,7 @@ async def places_of(
                 .where(coverage.c.document_id.in_(batch), documents.c.org_id == org_id)
             )
             pairs = {(row.connection_id, row.item_id): row.document_id for row in rows}
-            paths = await _paths(connection, known, pairs)
+            paths = await paths_in(connection, known, pairs)
             for key, path in paths.items():
                 items = await known_items(connection, known[key[0]].drive_id, [key[1]])
                 url = items[key[1]].web_url if key[1] in items else None

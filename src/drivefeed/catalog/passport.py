@@ -20,6 +20,7 @@ from drivefeed.catalog.tables import (
     reminders,
 )
 from drivefeed.catalog.tree import item_of, lineages
+from drivefeed.domain.errors import NotFound
 from drivefeed.domain.identity import object_key
 
 if TYPE_CHECKING:
@@ -75,6 +76,33 @@ async def passports(catalog: Catalog, path: str) -> list[Passport]:
         for one in told
         if f"/{one.path}".casefold().endswith(wanted) or one.item.item_id == path
     ]
+
+
+async def passport_in(catalog: Catalog, org_id: str, connection_id: str, item_id: str) -> Passport:
+    """Return the passport of a file of a connection.
+
+    Raises:
+        NotFound: the org has no such connection, or no such file was ever listed in it.
+    """
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(items)
+            .join(connections, connections.c.drive_id == items.c.drive_id)
+            .join(
+                coverage,
+                (coverage.c.connection_id == connections.c.id)
+                & (coverage.c.item_id == items.c.item_id),
+            )
+            .where(
+                connections.c.id == connection_id,
+                connections.c.org_id == org_id,
+                items.c.item_id == item_id,
+            )
+        )
+        row = rows.mappings().one_or_none()
+        if row is None:
+            raise NotFound("There is no such file in this connection.")
+        return await _passport(connection, row["drive_id"], item_of(row))
 
 
 async def near_misses(catalog: Catalog, path: str) -> list[str]:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from drivefeed.catalog.columns import (
@@ -117,6 +118,8 @@ items = Table(
     Column("version_key", Text, nullable=False),
     flag("dirty"),
     Index("ix_items_parent", "drive_id", "parent_id"),
+    # Lists that people page through are in the order of names, whatever the case.
+    Index("ix_items_listed", "drive_id", text("lower(name)"), "item_id"),
     # SQLAlchemy asks SQLite for "dirty = 1".
     Index("ix_items_dirty", "drive_id", **where("dirty = 1", "dirty")),
 )

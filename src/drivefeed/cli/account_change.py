@@ -111,7 +111,13 @@ async def _add(
             )
         # Before anybody signs in for nothing.
         await asyncio.to_thread(lambda: parts.ring.newest)
-        draft = GraphAccount(account_id="", name=name, sign_in=SignedInUser("", ""), **columns)
+        draft = GraphAccount(
+            account_id="",
+            name=name,
+            sign_in=SignedInUser("", ""),
+            outbound=parts.outbound,
+            **columns,
+        )
         brought = await _bring(parts, draft, way, as_json=as_json)
         await add_row(
             parts.catalog,
@@ -154,7 +160,8 @@ async def _reconnect(
             )
         await asyncio.to_thread(lambda: parts.ring.newest)
         # Somebody who signed in before is the only one who may sign in again.
-        before = graph_account(row, SignedInUser(row.user_id or "", row.user_name or ""))
+        person = SignedInUser(row.user_id or "", row.user_name or "")
+        before = graph_account(row, person, parts.outbound)
         brought = await _bring(parts, before, way, as_json=as_json)
         await change_account(
             parts.catalog,

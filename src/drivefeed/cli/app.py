@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands, connection, connections
+from drivefeed.cli import commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
 
@@ -61,10 +62,12 @@ for panel, group in commands.PANELS.items():
     for command in group:
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
+app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
 for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
 for family in (connection.app, connections.app):
     app.add_typer(family, rich_help_panel="Choose")
+app.add_typer(key.app, name="key", rich_help_panel="Access")
 
 
 def main() -> None:

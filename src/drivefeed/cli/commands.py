@@ -69,6 +69,26 @@ def up(*, as_json: Annotated[bool, typer.Option("--json", help="Logs as JSON.")]
     run_up(as_json=as_json)
 
 
+def web(
+    host: Annotated[
+        str | None, typer.Option(help="The address to bind; 127.0.0.1 without.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="8765 without; 0 for any that is free.")
+    ] = None,
+    org: Annotated[str | None, typer.Option(help="Whom --open signs in.")] = None,
+    *,
+    opens: Annotated[
+        bool, typer.Option("--open", help="Print a link that signs in, and open a browser.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Serve the status page: progress, what needs a person, each file's story. It only reads."""
+    from drivefeed.cli.web import serve_pages
+
+    serve_pages(host, port, org, opens=opens, as_json=as_json)
+
+
 def status(*, as_json: Json = False) -> None:
     """Show where the files of each connection stand, and why."""
     from drivefeed.cli.status import show_status
@@ -224,7 +244,7 @@ def version(*, as_json: Json = False) -> None:
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Set up": (init,),
-    "Run": (demo, up),
+    "Run": (demo, up, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),

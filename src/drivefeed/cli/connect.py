@@ -212,11 +212,10 @@ def meaning_of(one: Overlap) -> str:
     if one.relation is Relation.INSIDE:
         return (
             f"It lies inside of the connection '{name}' ({path}), which stays as it is. Files here "
-            "are imported and charged once; the options of this inner connection count for them, "
-            "and a file stays as long as either of the two wants it."
+            "are imported and charged once, and each file stays as long as either of the two wants "
+            "it."
         )
     return (
         f"It contains the connection '{name}' ({path}), which stays as it is. Files there are not "
-        "imported or charged again; the options of that inner connection go on to count for them, "
-        "and a file stays as long as either of the two wants it."
+        "imported or charged again, and each stays as long as either of the two wants it."
     )

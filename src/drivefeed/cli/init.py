@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
+from drivefeed.catalog.api_keys import Scope, create_key, list_keys
 from drivefeed.catalog.credentials import census
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
@@ -124,5 +125,9 @@ async def _make_key(catalog: Catalog, ring: KeyRing) -> bool:
 
 async def first_api_key(catalog: Catalog, org_id: str) -> str | None:
     """Make the first API key of a new installation and return it; None where there is one."""
-    del catalog, org_id
-    return None
+    if await list_keys(catalog):
+        return None
+    made = await create_key(
+        catalog, org_id=org_id, name="first", scopes=[Scope.ADMIN], actor=os_user()
+    )
+    return made.text

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drivefeed.cli.words import visible
+from drivefeed.domain.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

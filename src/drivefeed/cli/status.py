@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
-from drivefeed.cli.words import count_of, duration_of, meaning_of, remedy_of
+from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
+from drivefeed.services.standings import progress_dict, troubles_of, word_of
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+__all__ = [
+    "COLOURS",
+    "progress_dict",
+    "progress_table",
+    "reasons_of",
+    "say_reasons",
+    "show_status",
+    "sum_of",
+    "word_of",
+]
 
 COLOURS = {
     Standing.SEARCHABLE: "green",
@@ -24,7 +36,6 @@ COLOURS = {
 """Readable on dark and on light terminals."""
 
 _ALWAYS = frozenset({Standing.SEARCHABLE})
-_TOLD = (Standing.FAILED, Standing.HELD, Standing.SKIPPED)
 
 
 def show_status(*, as_json: bool) -> None:
@@ -43,43 +54,6 @@ def show_status(*, as_json: bool) -> None:
 async def _progress() -> list[Progress]:
     async with existing_catalog() as catalog:
         return await progress_of(catalog)
-
-
-def progress_dict(one: Progress) -> dict[str, Any]:
-    """Return a connection's progress as JSON values."""
-    return {
-        "connection_id": one.connection.connection_id,
-        "name": one.connection.name,
-        "drive": one.drive_name,
-        "paused": one.connection.paused,
-        "attention": one.connection.attention or one.drive_attention,
-        "hold": one.drive_hold,
-        "detail": one.detail,
-        "listed": one.listed,
-        "at_rest": one.at_rest,
-        "found": one.found,
-        "percent": one.percent,
-        "planned": one.planned,
-        "since": one.since,
-        "seconds_left": None if one.seconds_left is None else round(one.seconds_left),
-        "pages": one.pages,
-        **{standing.value: count for standing, count in one.counts.items()},
-        "reasons": [
-            {
-                "standing": standing.value,
-                "reason": why,
-                "files": count,
-                "meaning": meaning_of(why),
-                "remedy": remedy_of(why),
-            }
-            for (standing, why), count in sorted(one.reasons.items())
-        ],
-    }
-
-
-def word_of(standing: Standing) -> str:
-    """Return a standing as people read it."""
-    return standing.value.replace("_", " ")
 
 
 def progress_table(found: list[Progress]) -> Table:
@@ -119,24 +93,19 @@ def reasons_of(one: Progress) -> list[tuple[str, str]]:
     Returns:
         Pairs of markup: what is so, and its remedy (or nothing).
     """
-    told = []
-    told += _towards_the_plan(one)
-    attention = one.connection.attention or one.drive_attention or one.drive_hold
-    if attention:
-        name, detail = escape(one.connection.name), escape(one.detail or "")
-        words = f"[red]![/] [bold]{name}[/]: {meaning_of(attention)} {detail}".rstrip()
-        told.append((words, remedy_of(attention)))
-    if one.connection.paused:
-        name = escape(one.connection.name)
-        words = f"[yellow]![/] [bold]{name}[/]: {meaning_of(Reason.PAUSED)}"
-        told.append((words, remedy_of(Reason.PAUSED)))
-    for standing in _TOLD:
-        for (stands, why), count in sorted(one.reasons.items()):
-            if stands is standing:
-                colour = COLOURS[standing]
-                words = f"[{colour}]{count_of(count, 'file')} {standing.value}[/], [bold]{why}[/]: "
-                told.append((words + meaning_of(why), remedy_of(why)))
-    return told
+    name = escape(one.connection.name)
+    said = _towards_the_plan(one)
+    for trouble in troubles_of(one):
+        if trouble.standing is None:
+            colour = "yellow" if trouble.code == Reason.PAUSED else "red"
+            words = f"[{colour}]![/] [bold]{name}[/]: {trouble.meaning} {escape(trouble.detail)}"
+        else:
+            colour = COLOURS[trouble.standing]
+            files = count_of(trouble.files, "file")
+            words = f"[{colour}]{files} {trouble.standing.value}[/], [bold]{trouble.code}[/]: "
+            words += trouble.meaning
+        said.append((words.rstrip(), trouble.remedy))
+    return said
 
 
 def _towards_the_plan(one: Progress) -> list[tuple[str, str]]:

@@ -19,31 +19,12 @@ from drivefeed.cli.words import (
     remedy_of,
     size_of,
 )
+from drivefeed.domain.story import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_STORY = {
-    "admitted": "seen at the source and admitted",
-    "same_bytes": "found to hold the same bytes as another version",
-    "stored": "copied to the object store",
-    "submitting": "handed to the ingestion backend",
-    "accepted": "accepted by the backend",
-    "settled": "read and indexed",
-    "refused": "[red]refused[/]",
-    "cancelled": "called back from the backend",
-    "unwanted": "no longer wanted",
-    "removed": "erased from index and store",
-    "wanted_again": "wanted again",
-    "attention": "[red]waits for a person[/]",
-    "attempt_failed": "[dark_orange3]an attempt failed[/]",
-    "retry": "somebody asked to try it again",
-    "resumed": "its connection was resumed",
-    "cured": "the sign-in or the right that it waited for is there again",
-    "moved": "moved",
-}
-_WITH_REASON = frozenset({"refused", "unwanted", "attention"})
-_WITH_DETAIL = frozenset({"settled", "refused", "attention", "attempt_failed", "retry", "moved"})
+_TONES = {"bad": "red", "doubtful": "dark_orange3"}
 
 
 def tell_why(path: str, *, as_json: bool) -> None:
@@ -150,16 +131,9 @@ def _steps(events: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _said(event: dict[str, Any]) -> str:
-    name, detail = str(event["event"]), str(event["detail"] or "")
-    if name == "published":
-        why = f" ({event['reason']})" if event["reason"] else ""
-        return "shown by search" if detail == "shown" else f"hidden from search{why}"
-    words = _STORY.get(name, name)
-    if name in _WITH_REASON and event["reason"]:
-        words += f" ({event['reason']})"
-    if name in _WITH_DETAIL and detail:
-        words += f": {escape(detail)}"
-    return words
+    one = told(event)
+    colour = _TONES.get(one.tone)
+    return (f"[{colour}]{one.words}[/]" if colour else one.words) + escape(one.more)
 
 
 def _facts(version: dict[str, Any]) -> Iterator[str]:

@@ -1,77 +1,33 @@
-"""Words for people: reasons, sizes, times, and paths that break where they may. Pure."""
+"""Words for people on a terminal: those of everywhere, and paths that break where they may."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import Final
 
-from drivefeed.domain.explanations import explain
-from drivefeed.domain.reasons import Reason
+from drivefeed.domain.words import (
+    count_of,
+    duration_of,
+    instant_of,
+    local_time,
+    meaning_of,
+    remedy_of,
+    size_of,
+)
+
+__all__ = [
+    "count_of",
+    "duration_of",
+    "folded",
+    "instant_of",
+    "local_time",
+    "meaning_of",
+    "remedy_of",
+    "shortened",
+    "size_of",
+]
 
 _PIECE: Final = re.compile(r"[^/ _-]*[/ _-]?")
-_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-_KIB = 1024.0
-
-
-def meaning_of(code: str) -> str:
-    """Return what a reason code means, or that it is in that state where it is no reason."""
-    try:
-        return explain(Reason(code)).meaning
-    except ValueError:
-        return f"It is {code}."
-
-
-def remedy_of(code: str) -> str:
-    """Return what to do about a reason; empty where it is a state."""
-    try:
-        return explain(Reason(code)).remedy
-    except ValueError:
-        return ""
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return a count with its noun: ``1 page``, ``2 pages``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def size_of(number: int) -> str:
-    """Return bytes as people say them: ``812 B``, ``38.2 KiB``."""
-    if number < _KIB:
-        return f"{number} B"
-    value = float(number)
-    for unit in ("KiB", "MiB", "GiB"):
-        value /= _KIB
-        if value < _KIB:
-            return f"{value:.1f} {unit}"
-    return f"{value / _KIB:.1f} TiB"
-
-
-def duration_of(seconds: float) -> str:
-    """Return a duration with two units at most: ``0.4 s``, ``12 s``, ``3 min 5 s``, ``2 h``."""
-    if seconds < 10:  # noqa: PLR2004 - below it, tenths tell something
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for size, unit, smaller, below in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 1, "s"),
-    ):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {unit}" + (f" {rest} {below}" if rest else "")
-    return f"{whole} s"
-
-
-def local_time(at: int) -> datetime:
-    """Return an instant (milliseconds since the epoch) on the clock of this machine."""
-    return datetime.fromtimestamp(at / 1000, tz=UTC).astimezone()
-
-
-def instant_of(at: int) -> str:
-    """Return an instant as date and time of this machine's zone, to the second."""
-    return local_time(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def folded(path: str, width: int) -> str:
@@ -93,22 +49,6 @@ def folded(path: str, width: int) -> str:
     if line:
         lines.append(line.rstrip())
     return "\n".join(lines)
-
-
-def visible(name: str) -> str:
-    """Return a name with its control characters and direction marks shown, not obeyed.
-
-    A line break in a file's name would tear a table apart, and an override of the direction of
-    writing would make ``exe.txt`` of ``txt.exe``.
-    """
-    return _UNSEEN.sub(_picture, name)
-
-
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:  # noqa: PLR2004 - the control characters have pictures, in the same order
-        return chr(0x2400 + code)
-    return f"\\u{code:04x}"
 
 
 def shortened(path: str, width: int) -> str:

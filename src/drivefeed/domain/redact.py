@@ -57,6 +57,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         rf"\1{MASK}",
     ),
+    # Our own API keys, links and sessions; the beginning, by which people know them, may be read
+    (re.compile(r"\b(d[fls]_[0-9a-f]{8}_)[A-Za-z0-9_-]{20,}"), rf"\1{MASK}"),
     # JSON web tokens, wherever they stand
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"), MASK),
 )

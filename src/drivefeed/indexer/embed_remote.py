@@ -68,6 +68,7 @@ class RemoteEmbedder:
         self._batch = batch
         self._client: httpx.AsyncClient | None = None
         self._turn = asyncio.Lock()
+        self._opening = asyncio.Lock()
 
     @property
     def provider(self) -> str:
@@ -185,10 +186,9 @@ class RemoteEmbedder:
             await self._clock.sleep(wait)
 
     async def _once(self, texts: list[str]) -> list[list[float]]:
-        if self._client is None:
-            self._client = self._open_client()
+        client = await self._opened()
         try:
-            answer = await self._client.post(
+            answer = await client.post(
                 self._url,
                 json=self._protocol.request(self._model, texts),
                 headers=self._protocol.headers(),
@@ -202,6 +202,13 @@ class RemoteEmbedder:
         if answer.status_code != _OK:
             raise refusal(answer, texts, self._protocol, self._model, self._where)
         return self._vectors(answer, len(texts))
+
+    async def _opened(self) -> httpx.AsyncClient:
+        async with self._opening:
+            if self._client is None:
+                # It reads certificates, which takes a while.
+                self._client = await asyncio.to_thread(self._open_client)
+            return self._client
 
     def _vectors(self, answer: httpx.Response, count: int) -> list[list[float]]:
         try:

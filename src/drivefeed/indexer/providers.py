@@ -68,7 +68,7 @@ def open_embedder(
         choice: what is wanted.
         threads: for models on this machine.
         clock: for waiting.
-        open_client: makes an HTTP client with that timeout in seconds.
+        open_client: makes an HTTP client with that timeout in seconds; called in a thread.
 
     Raises:
         NeedsAttention: the choice lacks something.

@@ -25,6 +25,8 @@ def work_folder(below: Path) -> Iterator[Path]:
     erased everywhere else since. Whether an owner lives is told by a lock that the kernel gives
     back when the process ends, however it ends.
     """
+    # Python 3.11 names a folder below a relative one relative to where we are.
+    below = below.absolute()
     _remove_abandoned(below)
     folder = below / tempfile.mkdtemp(prefix=_PREFIX, dir=below)
     lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)

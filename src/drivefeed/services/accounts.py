@@ -16,6 +16,7 @@ from drivefeed.catalog.credentials import CredentialKind, load
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.outbound import Outbound
 from drivefeed.sources.graph.account import (
     ClientCertificate,
     ClientSecret,
@@ -47,8 +48,15 @@ class AccountBook:
         accounts: filled and changed in place; the source looks into it for every call.
     """
 
-    def __init__(self, catalog: Catalog, ring: KeyRing, accounts: dict[str, GraphAccount]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        ring: KeyRing,
+        accounts: dict[str, GraphAccount],
+        outbound: Outbound | None = None,
+    ) -> None:
         self._catalog = catalog
+        self._outbound = outbound or Outbound.from_environment()
         self._ring = ring
         self._accounts = accounts
         self._declared: dict[str, SignIn] = {}
@@ -111,7 +119,7 @@ class AccountBook:
             self._failed[row.account_id] = str(error)
             return False
         self._failed.pop(row.account_id, None)
-        self._accounts[row.account_id] = graph_account(row, sign_in)
+        self._accounts[row.account_id] = graph_account(row, sign_in, self._outbound)
         return True
 
 
@@ -190,7 +198,7 @@ async def _opened(catalog: Catalog, ring: KeyRing, row: Account, kind: Credentia
     return found.plain.decode()
 
 
-def graph_account(row: Account, sign_in: SignIn) -> GraphAccount:
+def graph_account(row: Account, sign_in: SignIn, outbound: Outbound) -> GraphAccount:
     """Return an account of the catalog as the source takes it."""
     return GraphAccount(
         account_id=row.account_id,
@@ -203,6 +211,7 @@ def graph_account(row: Account, sign_in: SignIn) -> GraphAccount:
         ca_file=row.ca_file,
         cloud=row.cloud,
         revision=row.revision,
+        outbound=outbound,
     )
 
 

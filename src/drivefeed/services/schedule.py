@@ -43,6 +43,10 @@ class Schedule:
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
         )
 
+    def every(self, seconds: float, name: str, do: Callable[[], Awaitable[Any]]) -> None:
+        """Add a job of somebody else's, before or after the start."""
+        self._every(seconds, name, do)
+
     def start(self) -> None:
         """Start ticking on the running event loop."""
         self._every(2.0, "heartbeat", self._beat)

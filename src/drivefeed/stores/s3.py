@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from drivefeed.domain.errors import AlreadyExists, DrivefeedError, PartDown
+from drivefeed.outbound import Outbound
 from drivefeed.ports import StoredObject
 from drivefeed.stores.keys import require_key, require_prefix
 from drivefeed.stores.s3_bucket import Access, Bucket
@@ -48,6 +49,7 @@ class S3Store:
             gigabytes are announced.
         threads: how many requests may run at once.
         max_concurrency: how many parts of large objects may be on their way at once.
+        outbound: proxies and authorities to trust; by default what the environment says.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class S3Store:
         part_size: int = 8 << 20,
         threads: int = 16,
         max_concurrency: int = 8,
+        outbound: Outbound | None = None,
     ) -> None:
         if part_size < _LEAST_PART:
             raise ValueError(f"part_size is {part_size}; S3 wants at least {_LEAST_PART} bytes.")
@@ -76,6 +79,7 @@ class S3Store:
                 access_key=access_key,
                 secret_key=secret_key,
                 connections=threads * 2,  # a reader keeps its own between two pieces
+                outbound=outbound or Outbound.from_environment(),
             )
         )
         self._threads = Threads(limit=threads, name="s3-store", grace=_GRACE)

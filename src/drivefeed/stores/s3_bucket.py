@@ -10,6 +10,7 @@ from hashlib import md5
 from typing import TYPE_CHECKING, Any, cast
 
 from drivefeed.domain.errors import NotFound, Transient
+from drivefeed.outbound import Outbound
 from drivefeed.stores.s3_errors import s3_errors
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Access:
     access_key: str | None
     secret_key: str | None = field(repr=False)
     connections: int
+    outbound: Outbound = field(default_factory=Outbound.from_environment, repr=False)
 
     @property
     def where(self) -> str:
@@ -79,17 +81,22 @@ class Bucket:
             "request_checksum_calculation": "when_required",
             "response_checksum_validation": "when_required",
         }
-        if access.endpoint_url:
-            options["s3"] = {"addressing_style": "path"}
         session = boto3.Session(
             aws_access_key_id=access.access_key,
             aws_secret_access_key=access.secret_key,
             region_name=access.region,
         )
+        region = session.region_name or _ANY_REGION
+        service = access.endpoint_url or f"https://s3.{region}.amazonaws.com"
+        # None would make botocore read the environment by rules of its own.
+        options["proxies"] = access.outbound.proxies_for(service)
+        if access.endpoint_url:
+            options["s3"] = {"addressing_style": "path"}
         return session.client(
             "s3",
             endpoint_url=access.endpoint_url,
-            region_name=session.region_name or _ANY_REGION,
+            region_name=region,
+            verify=access.outbound.trusted(),
             config=Config(**options),
         )
 

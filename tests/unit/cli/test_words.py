@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivefeed.cli.words import count_of, duration_of, folded, shortened, size_of, visible
+from drivefeed.cli.words import count_of, duration_of, folded, shortened, size_of
+from drivefeed.domain.visible import visible
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,11 @@ def test_it_says_what_was_there() -> None:
 def test_twice_is_the_same_as_once() -> None:
     once = redact(f"Bearer {SECRET} https://u:p@h/?sig={SECRET}")
     assert redact(once) == once
+
+
+@pytest.mark.parametrize("kind", ["df", "dl", "ds"])
+def test_our_own_keys_go_and_their_beginning_stays(kind: str) -> None:
+    key = f"{kind}_0123abcd_{'aB3-_' * 9}"
+    for text in (f"GET /sign-in/once?link={key}", f"Cookie: drivefeed_8765={key}; a=b", key):
+        assert "aB3" not in redact(text)
+    assert redact(f"the key {key}.") == f"the key {kind}_0123abcd_***."

@@ -21,8 +21,10 @@ from drivefeed.indexer.vectors.payload import (
     to_payload,
     vector_of,
 )
+from drivefeed.indexer.vectors.server_client import in_process, remote
 from drivefeed.indexer.vectors.server_collection import filter_for, open_collection
 from drivefeed.indexer.vectors.server_errors import translated
+from drivefeed.outbound import Outbound
 from drivefeed.ports import SearchHit
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class ServerIndex:
         dimension: how many numbers a dense vector has, remembered on creation.
         provider: who runs the model, remembered on creation.
         timeout: seconds a request may take.
+        outbound: proxies and authorities to trust; by default what the environment says.
     """
 
     def __init__(
@@ -61,11 +64,14 @@ class ServerIndex:
         dimension: int,
         provider: str = FIRST_PROVIDER,
         timeout: int = 30,
+        outbound: Outbound | None = None,
     ) -> None:
         self._where = f"the collection {collection!r} at {url}"
         self._collection = collection
         self._made_for = Identity(model=model_name, dimension=dimension, provider=provider)
-        self._connect: Callable[[], Any] = lambda: _remote(url, api_key, timeout)
+        self._connect: Callable[[], Any] = lambda: remote(
+            url, api_key, timeout, outbound or Outbound.from_environment()
+        )
         self._local = False
         self._client: Any = None
         self._bm25: Bm25 | None = None
@@ -88,7 +94,7 @@ class ServerIndex:
             provider: as for the class.
         """
         index = cls(path, model_name=model_name, dimension=dimension, provider=provider)
-        index._connect = lambda: _in_process(path)
+        index._connect = lambda: in_process(path)
         index._local = True
         index._turn = asyncio.Lock()
         return index
@@ -283,16 +289,3 @@ class ServerIndex:
                 await client.close()
                 raise
             self._client = client
-
-
-def _remote(url: str, api_key: str | None, timeout: int) -> Any:
-    from qdrant_client import AsyncQdrantClient
-
-    # The compatibility check would be a blocking request of its own; open_collection tells more.
-    return AsyncQdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
-
-
-def _in_process(path: str) -> Any:
-    from qdrant_client import AsyncQdrantClient
-
-    return AsyncQdrantClient(":memory:") if path == ":memory:" else AsyncQdrantClient(path=path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from drivefeed.outbound import Outbound
+
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
@@ -85,6 +87,7 @@ class GraphAccount:
         cloud: a key of :data:`CLOUDS`.
         revision: rises with each change of the account, so that a client with old settings can
             be told from one with new ones.
+        outbound: proxies and authorities of the machine; by default what the environment says.
     """
 
     account_id: str
@@ -97,6 +100,7 @@ class GraphAccount:
     ca_file: str | None = None
     cloud: str = "global"
     revision: int = 1
+    outbound: Outbound = field(default_factory=Outbound.from_environment, repr=False, compare=False)
 
     @property
     def login_url(self) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from drivefeed import __version__
-from drivefeed.domain.errors import NeedsAttention, Transient
-from drivefeed.domain.reasons import Reason
+from drivefeed.domain.errors import Transient
 
 if TYPE_CHECKING:
     from drivefeed.sources.graph.account import GraphAccount
@@ -25,29 +24,18 @@ _CONNECT_TIMEOUT = 15.0
 def open_http(account: GraphAccount, read_timeout: float) -> httpx.AsyncClient:
     """Make an HTTP client that follows no redirect and keeps no cookie.
 
-    Loads certificates, so call this in a thread. Proxies come from the environment, but not for
-    this machine.
+    Loads certificates, so call this in a thread. Proxies are those of ``account.outbound``.
 
     Raises:
         NeedsAttention: the CA file cannot be read.
     """
-    context = httpx.create_ssl_context()
-    if account.ca_file:
-        try:
-            context.load_verify_locations(account.ca_file)
-        except OSError as error:
-            raise NeedsAttention(
-                f"The certificate file {account.ca_file!r} cannot be read ({error}).",
-                reason=Reason.MISCONFIGURED,
-            ) from error
-    here = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
     http = httpx.AsyncClient(
-        verify=context,
+        transport=account.outbound.transport(account.ca_file, limits=limits),
+        trust_env=False,
         timeout=httpx.Timeout(read_timeout, connect=_CONNECT_TIMEOUT),
         follow_redirects=False,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
         headers={"User-Agent": USER_AGENT},
-        mounts=here,
     )
     http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     # At INFO, httpx writes whole URLs to the log; httpcore at DEBUG writes Location headers. Both

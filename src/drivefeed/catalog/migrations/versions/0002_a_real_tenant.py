@@ -20,6 +20,7 @@ _SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Add columns to what is there, then make the new tables."""
     op.add_column("orgs", sa.Column("embedding", sa.Text()))
+    op.create_index("ix_items_listed", "items", ["drive_id", sa.text("lower(name)"), "item_id"])
     for column in (
         sa.Column("sign_in", sa.String(20)),
         sa.Column("tenant_id", sa.Text()),
@@ -95,6 +96,7 @@ def _make_access_tables() -> None:
         sa.Column("scopes", sa.Text(), nullable=False),
         sa.Column("is_link", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("is_session", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("made_from", sa.String(64)),
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("used_at", sa.BigInteger()),
         sa.Column("revoked_at", sa.BigInteger()),
@@ -124,13 +126,16 @@ def _make_notice_tables() -> None:
     op.create_table(
         "notices",
         sa.Column("id", sa.String(64), nullable=False),
-        sa.Column("org_id", sa.String(64), nullable=False),
+        sa.Column("org_id", sa.String(64)),
         sa.Column("dedupe_key", sa.String(200), nullable=False),
         sa.Column("kind", sa.String(40), nullable=False),
+        sa.Column("severity", sa.String(20), nullable=False),
         sa.Column("subject_id", sa.String(64)),
+        sa.Column("subject", sa.Text(), server_default="", nullable=False),
         sa.Column("reason", sa.String(40)),
         sa.Column("words", sa.Text(), nullable=False),
         sa.Column("remedy", sa.Text(), server_default="", nullable=False),
+        sa.Column("command", sa.Text(), server_default="", nullable=False),
         sa.Column("count", sa.Integer(), server_default="1", nullable=False),
         sa.Column("first_at", sa.BigInteger(), nullable=False),
         sa.Column("last_at", sa.BigInteger(), nullable=False),
@@ -138,18 +143,36 @@ def _make_notice_tables() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_notices"),
         sa.ForeignKeyConstraint(["org_id"], ["orgs.id"], name="fk_notices_org_id"),
     )
-    op.create_index("ix_notices_key", "notices", ["org_id", "dedupe_key"])
+    op.create_index(
+        "ix_notices_open",
+        "notices",
+        ["dedupe_key"],
+        unique=True,
+        sqlite_where=sa.text("over_at IS NULL"),
+        postgresql_where=sa.text("over_at IS NULL"),
+    )
     op.create_table(
         "notice_deliveries",
         sa.Column("notice_id", sa.String(64), nullable=False),
         sa.Column("channel", sa.String(80), nullable=False),
+        sa.Column("happening", sa.String(20), nullable=False),
+        sa.Column("message_key", sa.String(80)),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("due_at", sa.BigInteger()),
+        sa.Column("busy_until", sa.BigInteger()),
+        sa.Column("made_at", sa.BigInteger(), nullable=False),
         sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("gave_up_at", sa.BigInteger()),
         sa.Column("detail", sa.Text(), server_default="", nullable=False),
-        sa.PrimaryKeyConstraint("notice_id", "channel", name="pk_notice_deliveries"),
+        sa.PrimaryKeyConstraint("notice_id", "channel", "happening", name="pk_notice_deliveries"),
         sa.ForeignKeyConstraint(
             ["notice_id"], ["notices.id"], name="fk_notice_deliveries_notice_id"
         ),
     )
-    op.create_index("ix_notice_deliveries_due", "notice_deliveries", ["due_at"])
+    op.create_index(
+        "ix_notice_deliveries_due",
+        "notice_deliveries",
+        ["channel"],
+        sqlite_where=sa.text("due_at IS NOT NULL"),
+        postgresql_where=sa.text("due_at IS NOT NULL"),
+    )

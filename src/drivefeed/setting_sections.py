@@ -1,4 +1,4 @@
-"""Settings of the embedded ingestion backend: how text is read and made into vectors."""
+"""Sections of the settings that say how a part does its work."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Section(BaseModel):
+    """A table of the settings file; names that it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class EmbeddingSettings(_Section):
+class S3Settings(Section):
+    """Where documents are kept, if not in the data folder."""
+
+    bucket: str = Field(description="The bucket; it must exist.")
+    endpoint_url: str | None = Field(
+        default=None, description="The service, if it is not Amazon's own."
+    )
+    region: str | None = Field(default=None, description="The region, if the environment has none.")
+    access_key: SecretStr | None = Field(
+        default=None, description="Empty to use the machine's own credentials."
+    )
+    secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
+    prefix: str = Field(default="", description="Comes before all keys of ours.")
+
+
+class EmbeddingSettings(Section):
     """An embedding model, and who runs it."""
 
     provider: Annotated[str, Field(pattern="^(local|multilingual|openai|ollama)$")] = Field(
@@ -43,7 +60,7 @@ class EmbeddingSettings(_Section):
     )
 
 
-class ExtractionSettings(_Section):
+class ExtractionSettings(Section):
     """What reading the text of one file may use."""
 
     processes: Annotated[int, Field(ge=1, le=16)] = Field(

@@ -1,0 +1,140 @@
+"""Serves the status page on a port, in a process of its own or inside of the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
+from drivefeed.web.application import guarded, routes_of
+from drivefeed.web.site import Site
+
+if TYPE_CHECKING:
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.web.site import Seek
+
+_GRACE_SECONDS: Final = 2
+_BACKLOG: Final = 128
+_MOST_REQUESTS: Final = 300
+"""At the same time; more than the listeners that there may be."""
+
+
+class StatusPage:
+    """The status page over a catalog.
+
+    Args:
+        host: the address to bind; 127.0.0.1 for this machine alone.
+        port: 0 for any that is free.
+        url: where people reach it, if that is not the bound address: that of a proxy.
+        seek: searches; None for pages without search.
+
+    Attributes:
+        site: what answers are made from; there once it is open.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        host: str,
+        port: int,
+        url: str = "",
+        seek: Seek | None = None,
+    ) -> None:
+        self._socket = _bound(host, port)
+        bound = self._socket.getsockname()[1]
+        self.site = Site(catalog, url.rstrip("/") or address_of(host, bound), seek)
+        self._server: uvicorn.Server | None = None
+        self._done = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """Where people reach it."""
+        return self.site.url
+
+    async def run(self) -> None:
+        """Serve until closed."""
+        config = uvicorn.Config(
+            guarded(routes_of(self.site)),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+            limit_concurrency=_MOST_REQUESTS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        # It imports its protocols, which takes tenths of a second.
+        await asyncio.to_thread(config.load)
+        self._server = _Server(config)
+        self._server.should_exit = self.site.watch.closed
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(self.site.watch.run(), name="status page")
+                await self._server.serve(sockets=[self._socket])
+                self.site.watch.close()
+                watching.cancel()
+        finally:
+            self._socket.close()
+            self._done.set()
+
+    async def close(self) -> None:
+        """Let listeners go, answer what was asked, then stop."""
+        self.site.watch.close()
+        if self._server is not None:
+            self._server.should_exit = True
+            await self._done.wait()
+        else:
+            self._socket.close()
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs it, which ends everything in order."""
+
+    def capture_signals(self) -> Any:
+        """Capture none."""
+        return nullcontext()
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the URL of a bound address; of all addresses of the machine, one by its name."""
+    if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - it is asked for, not bound, here
+        host = socket.gethostname()
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what is bound there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+        NeedsAttention: the address cannot be bound.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise NeedsAttention(
+            f"The status page cannot listen on {host} port {port}: {error.strerror}. Choose "
+            "another one with --port or web_port.",
+            reason=Reason.MISCONFIGURED,
+        ) from error
+    return bound

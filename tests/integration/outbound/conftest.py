@@ -1,0 +1,1 @@
+from support.seaweed import seaweed  # noqa: F401 (fixtures)
