@@ -13,12 +13,14 @@ from drivefeed.assembly import (
     concurrency_of,
     open_indexing,
     open_page,
+    open_reindexing,
     stages_of,
     windows_of,
 )
 from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.embedding import difference
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
@@ -38,6 +40,7 @@ from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
+    from drivefeed.services.reindex import Reindexing
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 3.0
@@ -132,13 +135,13 @@ class Daemon:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
-            workers, relay, schedule = await self._assemble(stack, queue)
+            workers, relay, schedule, reindexing = await self._assemble(stack, queue)
             local = LocalApi(
                 self.parts.settings.data_dir,
                 catalog=self.parts.catalog,
                 searcher=self.parts.searcher,
                 index=self.parts.index,
-                embedder=self.parts.embedder,
+                reindexing=reindexing,
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
@@ -149,6 +152,7 @@ class Daemon:
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
+                    group.create_task(reindexing.run(), name="reindex"),
                     group.create_task(self._follow_accounts(), name="accounts"),
                     group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
@@ -210,9 +214,11 @@ class Daemon:
 
     async def _assemble(
         self, stack: AsyncExitStack, queue: BullmqQueue
-    ) -> tuple[Workers, Relay, Schedule]:
+    ) -> tuple[Workers, Relay, Schedule, Reindexing]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
+        if words := await difference(parts.settings, parts.catalog):
+            _log.warning("embedding_differs", words=words)
         indexing = await open_indexing(parts, stack)
         concurrency = concurrency_of(parts.settings)
         self._runner = Runner(
@@ -234,7 +240,7 @@ class Daemon:
         breakers = self.breakers
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
-        return workers, relay, schedule
+        return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _follow_accounts(self) -> None:
         """Open accounts that were added or changed elsewhere; cheap while there are none."""
