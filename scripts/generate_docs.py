@@ -28,7 +28,11 @@ from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
-from drivefeed.setting_sections import ExtractionSettings, S3Settings  # noqa: E402 - path first
+from drivefeed.setting_sections import (  # noqa: E402 - path first
+    EmbeddingSettings,
+    ExtractionSettings,
+    S3Settings,
+)
 from drivefeed.settings import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
@@ -198,6 +202,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "accounts": lambda: settings(AccountSettings),
         "connections": lambda: settings(ConnectionSettings),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
+        "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),
         "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
         "outbound": lambda: settings(OutboundSettings, "DRIVEFEED_OUTBOUND__"),

@@ -21,7 +21,7 @@ FOLDER = ROOT / "requirements"
 BUILD = FOLDER / "build.in"
 LOCKS = {
     # dev first: demo takes its versions from it, so that both agree.
-    "dev": ("local", "sim", "otel", "ocr", "dev"),
+    "dev": ("local", "multilingual", "sim", "otel", "ocr", "dev"),
     "demo": ("local", "sim"),
 }
 MARK = "# made by 'make lock' from inputs "

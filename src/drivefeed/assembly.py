@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
+from drivefeed.indexer.providers import LOCAL
 from drivefeed.indexer.work_folder import work_folder
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
+from drivefeed.services.reindex import Reindexing
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -23,13 +27,11 @@ from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
-    from tokenizers import Tokenizer
-
     from drivefeed.bootstrap import Parts
-    from drivefeed.ports import Stage
+    from drivefeed.ports import Embedder, Stage
     from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
     from drivefeed.stages.runner import StageRun
@@ -48,17 +50,14 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
     wanted = parts.settings.extraction
     if wanted.ocr:
         ocr.require_ocr()
-    tokenizer = tokenizer_once()
-    await asyncio.to_thread(_load_libraries, tokenizer)
+    await asyncio.to_thread(_load_libraries, parts.index.current.embedder)
     folder = stack.enter_context(work_folder(parts.settings.data_dir))
     pool = _extraction_pool(wanted)
     stack.push_async_callback(pool.aclose)
     return Indexing(
         jobs=parts.jobs,
         store=parts.store,
-        index=parts.index,
-        embedder=parts.embedder,
-        tokenizer=tokenizer,
+        shelf=parts.index,
         pool=pool,
         limits=_extraction_limits(wanted),
         work_folder=folder,
@@ -67,14 +66,28 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
     )
 
 
-def _load_libraries(tokenizer: Callable[[], Tokenizer]) -> None:
+def open_reindexing(parts: Parts, indexing: Indexing) -> Reindexing:
+    """Make what builds another collection beside the one in use."""
+    settings, catalog = parts.settings, parts.catalog
+    return Reindexing(
+        catalog,
+        parts.index,
+        indexing,
+        index=index_name(settings),
+        open_collection=partial(open_collection, settings, catalog),
+        target_of=partial(target_of, settings, catalog),
+    )
+
+
+def _load_libraries(embedder: Embedder) -> None:
     """Load before work begins what would hold the interpreter, and so the event loop, later.
 
-    The model itself stays out of memory until there is something to embed.
+    The local model itself stays out of memory until there is something to embed.
     """
-    for name in ("onnxruntime", "semantic_text_splitter"):
-        import_module(name)
-    tokenizer()
+    import_module("semantic_text_splitter")
+    if embedder.provider == LOCAL:
+        import_module("onnxruntime")
+        embedder.tokenizer()
 
 
 def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
@@ -155,17 +168,3 @@ def _extraction_limits(wanted: ExtractionSettings) -> Limits:
         ocr_pages=wanted.ocr_pages if wanted.ocr else 0,
         ocr_page_seconds=wanted.ocr_page_seconds,
     )
-
-
-def tokenizer_once() -> Callable[[], Tokenizer]:
-    """Return a function that loads the model's tokenizer at its first call."""
-    loaded: list[Tokenizer] = []
-
-    def load() -> Tokenizer:
-        from drivefeed.indexer.embed import load_tokenizer
-
-        if not loaded:
-            loaded.append(load_tokenizer())
-        return loaded[0]
-
-    return load

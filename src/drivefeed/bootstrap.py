@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from drivefeed.account_parts import AccountParts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
-    from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
-    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore, VectorIndex
+    from drivefeed.indexer.shelf import Shelf
+    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
@@ -55,8 +55,7 @@ class Parts:
     source: GraphSource
     accounts: dict[str, GraphAccount]
     store: ObjectStore
-    index: VectorIndex
-    embedder: LocalEmbedder
+    index: Shelf
     jobs: CatalogIndexJobs
     signing: AccountParts
 
@@ -65,7 +64,7 @@ class Parts:
         """Search over the index."""
         from drivefeed.indexer.search import Searcher
 
-        return Searcher(self.embedder, self.index)
+        return Searcher(self.index)
 
 
 def make_data_dir(settings: Settings) -> None:
@@ -108,7 +107,7 @@ async def open_parts(
 ) -> AsyncIterator[Parts]:
     """Open catalog, source, store and index; nothing is asked of them yet."""
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
-    from drivefeed.indexer.embed import LocalEmbedder
+    from drivefeed.embedding import open_shelf
     from drivefeed.sources.graph.source import GraphSource
 
     around = around or Surroundings.real()
@@ -126,9 +125,7 @@ async def open_parts(
         stack.push_async_callback(source.aclose)
         store = open_store(settings)
         stack.push_async_callback(store.aclose)
-        embedder = LocalEmbedder(threads=settings.embedding_threads)
-        stack.push_async_callback(embedder.aclose)
-        index = open_index(settings, embedder)
+        index = await open_shelf(settings, catalog)
         stack.push_async_callback(index.aclose)
         parts = Parts(
             settings=settings,
@@ -138,7 +135,6 @@ async def open_parts(
             accounts=signing.accounts,
             store=store,
             index=index,
-            embedder=embedder,
             jobs=CatalogIndexJobs(catalog),
             signing=signing,
         )
@@ -161,29 +157,6 @@ def open_store(settings: Settings) -> ObjectStore:
         access_key=s3.access_key.get_secret_value() if s3.access_key else None,
         secret_key=s3.secret_key.get_secret_value() if s3.secret_key else None,
         prefix=s3.prefix,
-        outbound=outbound_of(settings),
-    )
-
-
-def open_index(settings: Settings, embedder: LocalEmbedder) -> VectorIndex:
-    """Return the vector index of the settings: a Qdrant server, or the embedded one."""
-    if not settings.qdrant_url:
-        from drivefeed.indexer.vectors.edge import EdgeIndex
-
-        return EdgeIndex(
-            settings.data_dir / "index",
-            model_name=embedder.name,
-            dimension=embedder.dimension,
-        )
-    from drivefeed.indexer.vectors.server import ServerIndex
-
-    key = settings.qdrant_api_key
-    return ServerIndex(
-        settings.qdrant_url,
-        api_key=key.get_secret_value() if key else None,
-        collection=settings.collection,
-        model_name=embedder.name,
-        dimension=embedder.dimension,
         outbound=outbound_of(settings),
     )
 

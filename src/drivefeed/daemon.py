@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,14 @@ from drivefeed.assembly import (
     concurrency_of,
     open_indexing,
     open_page,
+    open_reindexing,
     stages_of,
     windows_of,
 )
 from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.embedding import difference
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
@@ -27,21 +28,21 @@ from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
+from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
-from drivefeed.telemetry import QUEUE_EVENTS, QUEUE_WAIT_SECONDS, log
+from drivefeed.telemetry import log
 from drivefeed.tracing import configure_tracing, stop_tracing
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
-    from drivefeed.queue.events import QueueEvent
+    from drivefeed.services.reindex import Reindexing
 
 _CONNECT_AGAIN_SECONDS = 10.0
-_SAY_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 3.0
 """Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
@@ -134,13 +135,13 @@ class Daemon:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
-            workers, relay, schedule = await self._assemble(stack, queue)
+            workers, relay, schedule, reindexing = await self._assemble(stack, queue)
             local = LocalApi(
                 self.parts.settings.data_dir,
                 catalog=self.parts.catalog,
                 searcher=self.parts.searcher,
                 index=self.parts.index,
-                embedder=self.parts.embedder,
+                reindexing=reindexing,
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
             )
@@ -151,6 +152,7 @@ class Daemon:
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
                     group.create_task(self._connect(), name="connect"),
+                    group.create_task(reindexing.run(), name="reindex"),
                     group.create_task(self._follow_accounts(), name="accounts"),
                     group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
                 ]
@@ -196,7 +198,7 @@ class Daemon:
             prefix=settings.queue_prefix,
             name=f"{socket.gethostname()}-{os.getpid()}",
             ids=self.parts.around.ids,
-            on_event=_QueueEvents(),
+            on_event=QueueEvents(),
         )
         stack.push_async_callback(queue.aclose)
         await queue.check()
@@ -212,9 +214,11 @@ class Daemon:
 
     async def _assemble(
         self, stack: AsyncExitStack, queue: BullmqQueue
-    ) -> tuple[Workers, Relay, Schedule]:
+    ) -> tuple[Workers, Relay, Schedule, Reindexing]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, "up")
+        if words := await difference(parts.settings, parts.catalog):
+            _log.warning("embedding_differs", words=words)
         indexing = await open_indexing(parts, stack)
         concurrency = concurrency_of(parts.settings)
         self._runner = Runner(
@@ -236,7 +240,7 @@ class Daemon:
         breakers = self.breakers
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
-        return workers, relay, schedule
+        return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _follow_accounts(self) -> None:
         """Open accounts that were added or changed elsewhere; cheap while there are none."""
@@ -277,27 +281,3 @@ class Daemon:
                         await self._accounts_changed.wait()
             else:
                 return
-
-
-class _QueueEvents:
-    """Counts what happens in the queues, and says what goes wrong once in a while."""
-
-    def __init__(self) -> None:
-        self._said: dict[tuple[str, str], float] = {}
-
-    def __call__(self, event: QueueEvent) -> None:
-        QUEUE_EVENTS.labels(event.stage, event.kind).inc()
-        if event.waited_ms is not None:
-            QUEUE_WAIT_SECONDS.labels(event.stage).observe(event.waited_ms / 1000)
-        if event.kind in {"stalled", "error"} and self._is_news(event):
-            _log.warning(
-                f"queue_{event.kind}", stage=event.stage, job_id=event.job_id, detail=event.detail
-            )
-
-    def _is_news(self, event: QueueEvent) -> bool:
-        key = (event.stage, event.kind)
-        now = time.monotonic()
-        if now - self._said.get(key, -_SAY_AGAIN_SECONDS) < _SAY_AGAIN_SECONDS:
-            return False
-        self._said[key] = now
-        return True

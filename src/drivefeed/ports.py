@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from tokenizers import Tokenizer
+
     from drivefeed.domain.reasons import Reason
     from drivefeed.domain.remote import DeltaPage, DriveRef, RemoteDrive, RemoteItem
 
@@ -559,6 +561,82 @@ class VectorIndex(Protocol):
         """
         ...
 
+    async def drop(self) -> None:
+        """Close, and erase everything; fine if there is nothing."""
+        ...
+
     async def aclose(self) -> None:
         """Flush and close."""
+        ...
+
+
+# --- embedding ---------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Turns text into vectors of length one, so that their dot product is the cosine.
+
+    Vectors of two embedders that differ in provider, name or dimension must never meet in one
+    index.
+    """
+
+    @property
+    def provider(self) -> str:
+        """Return who runs the model: ``local``, ``multilingual``, ``openai`` or ``ollama``."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Return the model's name."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers a vector has."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Return the most tokens of a text that is embedded whole, marks and prefix not counted."""
+        ...
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a model is in the memory of this process."""
+        ...
+
+    def tokenizer(self) -> Tokenizer | Callable[[str], int]:
+        """Return what counts the tokens of a text, for chunking.
+
+        The model's own tokenizer, or a function that never counts too few where it can help it.
+        It may load files and takes time: call it in a thread.
+        """
+        ...
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """Embed texts to be found, one vector for each, in order.
+
+        Raises:
+            Throttled, Transient, PartDown, NeedsAttention: as their docstrings say.
+        """
+        ...
+
+    async def embed_query(self, text: str) -> list[float]:
+        """Embed what somebody searches for; it does not wait for documents under way.
+
+        Raises:
+            Throttled, Transient, PartDown, NeedsAttention: as their docstrings say.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Embed a word.
+
+        Raises:
+            PartDown, NeedsAttention: with a sentence that says what is wrong.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let models, threads and connections go."""
         ...

@@ -28,6 +28,38 @@ class S3Settings(Section):
     prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
+class EmbeddingSettings(Section):
+    """An embedding model, and who runs it."""
+
+    provider: Annotated[str, Field(pattern="^(local|multilingual|openai|ollama)$")] = Field(
+        default="local",
+        description="local, multilingual (both in this process), openai (any service with "
+        "OpenAI's API) or ollama.",
+    )
+    model: str = Field(default="", description="The model's name at a service.")
+    base_url: str = Field(default="", description="The service, if not at its usual address.")
+    api_key: SecretStr | None = Field(default=None, description="For services that want one.")
+    dimension: Annotated[int, Field(ge=1, le=65_536)] | None = Field(
+        default=None, description="Numbers in a vector; needed for models drivefeed does not know."
+    )
+    max_tokens: Annotated[int, Field(ge=32)] | None = Field(
+        default=None, description="Most tokens of a text, where not what is known of the model."
+    )
+    query_prefix: str | None = Field(
+        default=None, description="In front of queries, where not what is known of the model."
+    )
+    document_prefix: str | None = Field(default=None, description="The same for documents.")
+    shorten: bool = Field(
+        default=False, description="Ask the service for vectors of just that dimension (openai)."
+    )
+    batch: Annotated[int, Field(ge=1, le=2048)] = Field(
+        default=32, description="Most texts of a request to a service."
+    )
+    timeout_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="For one request to a service."
+    )
+
+
 class ExtractionSettings(Section):
     """What reading the text of one file may use."""
 

@@ -26,7 +26,12 @@ from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
-from drivefeed.setting_sections import ExtractionSettings, S3Settings, Section
+from drivefeed.setting_sections import (
+    EmbeddingSettings,
+    ExtractionSettings,
+    S3Settings,
+    Section,
+)
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -176,8 +181,16 @@ class Settings(BaseSettings):
     attempts: dict[Stage, Annotated[int, Field(ge=1)]] = Field(
         default={}, description="How often a step is tried, by stage, where not the default."
     )
+    embedding: EmbeddingSettings = Field(
+        default=EmbeddingSettings(),
+        description="The model that makes documents searchable by meaning. Another one for an "
+        "index that is there needs `drivefeed reindex`.",
+    )
+    embeddings: dict[str, EmbeddingSettings] = Field(
+        default={}, description="Further ones, by name, for `drivefeed reindex --to`."
+    )
     embedding_threads: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="Threads of the embedding model."
+        default=2, description="Threads of a model in this process."
     )
     extraction: ExtractionSettings = Field(
         default=ExtractionSettings(), description="Limits for reading the text of one file."

@@ -409,3 +409,15 @@ async def test_both_engines_rank_alike(tmp_path: Path) -> None:
     finally:
         await edge.aclose()
         await local.aclose()
+
+
+async def test_dropped_it_is_empty_when_it_is_opened_again(
+    opened: Callable[..., VectorIndex],
+) -> None:
+    index = opened()
+    await index.upsert([point()])
+    await index.drop()
+    again = opened("another-8", 8)
+    assert await again.count() == 0
+    await again.drop()
+    await opened("never opened").drop()

@@ -81,7 +81,7 @@ def distributions(modules: list[Module], package: str) -> dict[str, str]:
 def test_what_drivefeed_imports_is_declared(
     modules: list[Module], declared: dict[str, set[str]]
 ) -> None:
-    may = declared["core"] | declared["local"] | declared["ocr"]
+    may = declared["core"] | declared["local"] | declared["multilingual"] | declared["ocr"]
     missing = {
         one: where
         for one, where in distributions(modules, "drivefeed").items()

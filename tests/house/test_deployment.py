@@ -74,7 +74,7 @@ def test_every_secret_comes_from_the_environment_file() -> None:
 
 def test_nothing_is_open_to_other_machines(compose: dict[str, Any]) -> None:
     published = [port for one in compose["services"].values() for port in one.get("ports", [])]
-    assert published == ["127.0.0.1:3999:3999"]
+    assert published == ["127.0.0.1:8765:8765", "127.0.0.1:3999:3999"]
 
 
 def test_services_and_volumes_that_are_named_exist(compose: dict[str, Any]) -> None:

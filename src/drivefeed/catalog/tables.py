@@ -293,6 +293,19 @@ index_jobs = Table(
     instant("created_at", nullable=False),
 )
 
+# What a reindex has built so far in the collection beside the one in use.
+reindexed = Table(
+    "reindexed",
+    metadata,
+    Column("collection", String(120), primary_key=True),
+    Column("import_id", String(64), primary_key=True),
+    Column("round", Integer, primary_key=True),
+    # Null where the file could not be read again; then the reason says why.
+    Column("chunks", Integer),
+    code("reason"),
+    Column("detail", Text, nullable=False, server_default=""),
+)
+
 heartbeats = Table(
     "heartbeats",
     metadata,

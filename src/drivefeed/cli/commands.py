@@ -219,6 +219,34 @@ def support_bundle(
     make_bundle(output, log, with_names=with_names, as_json=as_json)
 
 
+def reindex(
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            help="local, multilingual, or a name of [embeddings] in the settings; what "
+            "[embedding] asks for without.",
+        ),
+    ] = None,
+    *,
+    look: Annotated[bool, typer.Option("--status", help="Only tell how it stands.")] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Stop it, and remove what was built.")
+    ] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Swap without files that cannot be read again.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Change the embedding model: build a second index beside, then swap; search goes on.
+
+    Nothing is downloaded again, and nothing is charged. It may be stopped and goes on later.
+    """
+    from drivefeed.cli.reindex import reindex_all
+
+    reindex_all(to, leave_out=leave_out, look=look, cancel=cancel, as_json=as_json)
+
+
 def queues(*, as_json: Json = False) -> None:
     """List the queues: what each does, its concurrency, attempts and retention."""
     from drivefeed.cli.serve import show_queues
@@ -245,7 +273,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
-    "Decide": (retry, pause, resume, removals),
+    "Decide": (retry, pause, resume, removals, reindex),
     "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, support_bundle, queues, board_env, version),
 }

@@ -1,7 +1,7 @@
 """Pages cut into chunks that the embedding model takes whole.
 
-Sizes are counted with the model's own tokenizer, for limits in characters overrun badly on tables,
-code and languages other than English.
+Sizes are counted with the model's own tokenizer where it is here, for limits in characters overrun
+badly on tables, code and languages other than English.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from drivefeed.indexer.model import Chunk, Chunking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tokenizers import Tokenizer
 
     from drivefeed.indexer.model import Page
 
 MAX_TOKENS: Final = 254
-"""MiniLM was trained on 256; two of them mark the beginning and the end."""
+"""What the local English model takes: trained on 256, two of which mark beginning and end."""
 # A page is split in pieces of this many characters, so that a huge sheet is never split in full
 # when the limit of chunks is reached in its first part.
 _PIECE_CHARACTERS: Final = 200_000
@@ -31,7 +31,7 @@ _CHARACTERS_PER_TOKEN: Final = 8
 def chunk_pages(
     pages: Iterable[Page],
     *,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | Callable[[str], int],
     max_tokens: int = MAX_TOKENS,
     overlap: int = 32,
     max_chunks: int = 5_000,
@@ -43,7 +43,7 @@ def chunk_pages(
 
     Args:
         pages: In order; a chunk never spans two of them.
-        tokenizer: The model's, with neither truncation nor padding.
+        tokenizer: The model's, with neither truncation nor padding; or what counts tokens.
         max_tokens: Most tokens of a chunk, the model's own marks not counted.
         overlap: Tokens that a chunk may repeat from the one before it on the same page.
         max_chunks: Most chunks; the text behind them is left out.
@@ -60,10 +60,12 @@ def chunk_pages(
 
 
 @lru_cache(maxsize=4)
-def _splitter(tokenizer: Tokenizer, max_tokens: int, overlap: int) -> Any:
+def _splitter(tokenizer: Tokenizer | Callable[[str], int], max_tokens: int, overlap: int) -> Any:
     # It takes a copy of the tokenizer's vocabulary, which costs more than a short text does.
     from semantic_text_splitter import TextSplitter
 
+    if callable(tokenizer):
+        return TextSplitter.from_callback(tokenizer, max_tokens, overlap)
     return TextSplitter.from_huggingface_tokenizer(tokenizer, max_tokens, overlap)
 
 

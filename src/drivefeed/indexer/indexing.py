@@ -9,26 +9,33 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drivefeed.domain.errors import NotFound, Part, PartDown, Permanent, Transient
+from drivefeed.domain.errors import (
+    NeedsAttention,
+    NotFound,
+    Part,
+    PartDown,
+    Permanent,
+    Transient,
+)
 from drivefeed.domain.identity import point_id
 from drivefeed.indexer.chunk import chunk_pages
+from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
+from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from tokenizers import Tokenizer
-
-    from drivefeed.indexer.embed import Embedder
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Chunk, Extraction, Limits
+    from drivefeed.indexer.shelf import Collection, Shelf
     from drivefeed.ports import (
         Checkpoint,
+        Embedder,
         IndexJob,
         IndexJobs,
         ObjectStore,
         Submission,
-        VectorIndex,
     )
 
     Progress = Callable[[int], Awaitable[None]]
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
 _BATCH = 16
 _TELL_SECONDS = 0.5
 _PARSED, _CHUNKED, _EMBEDDED = 10, 20, 95
+
+_log = log("index")
 
 
 class Indexing:
@@ -50,9 +59,7 @@ class Indexing:
         *,
         jobs: IndexJobs,
         store: ObjectStore,
-        index: VectorIndex,
-        embedder: Embedder,
-        tokenizer: Callable[[], Tokenizer],
+        shelf: Shelf,
         pool: ExtractionPool,
         limits: Limits,
         work_folder: Path,
@@ -61,9 +68,7 @@ class Indexing:
     ) -> None:
         self._jobs = jobs
         self._store = store
-        self._index = index
-        self._embedder = embedder
-        self._tokenizer = tokenizer
+        self._shelf = shelf
         self._pool = pool
         self._limits = limits
         self._work_folder = work_folder
@@ -73,8 +78,10 @@ class Indexing:
     async def run(self, job_id: str, progress: Progress) -> None:
         """Do a queued job; a file that cannot be read ends it as refused, with the reason.
 
+        What the settings of index or embedding lack is no fault of the file: it waits then.
+
         Raises:
-            Transient, PartDown: as their docstrings say; the job stays queued.
+            Transient, Throttled, PartDown: as their docstrings say; the job stays queued.
         """
         job = await self._jobs.get(job_id)
         if job is not None and job.state is IndexJobState.CANCELLED:
@@ -91,28 +98,59 @@ class Indexing:
             )
             return
         await steps.tell(_PARSED)
-        chunks = await asyncio.to_thread(self._chunk, extraction)
+        swapped = True
+        while swapped:
+            async with self._shelf.using() as one:
+                try:
+                    await self._store_in(one, job, extraction, steps)
+                    swapped = False
+                except Swapped:
+                    _log.info("collection_swapped", job_id=job_id)
+                except NeedsAttention as error:
+                    raise PartDown(str(error), part=Part.INDEX) from error
+
+    async def build(self, sent: Submission, one: Collection) -> int:
+        """Make the points of a round in a collection that is not in use; return how many.
+
+        They are hidden, and nothing is recorded.
+
+        Raises:
+            Permanent: the file cannot be read.
+            Transient, Throttled, PartDown, NeedsAttention: as their docstrings say.
+        """
+        extraction = await self._extract(sent)
+        chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
+        for batch in _batches(chunks):
+            await one.index.upsert(await _embedded(one.embedder, sent, extraction, batch))
+            self._checkpoint("reindex.upsert.after")
+        return len(chunks)
+
+    async def _store_in(
+        self, one: Collection, job: IndexJob, extraction: Extraction, steps: _Steps
+    ) -> None:
+        chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         await steps.tell(_CHUNKED)
-        if not await self._write(job, extraction, chunks, steps):
-            await self._forget(job.submission)
-            return
         sent = job.submission
-        self._checkpoint("index.swap.before")
-        await self._index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
-        self._checkpoint("index.swap.after")
-        ended = await self._jobs.finish(
-            job_id,
-            IndexJobState.DONE,
-            pages=extraction.page_count,
-            chunks=len(chunks),
-            detail=_detail(extraction),
-        )
+        if not await self._write(one, job, extraction, chunks, steps):
+            await self._forget(sent)
+            return
+        async with self._shelf.writing(one):
+            self._checkpoint("index.swap.before")
+            await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
+            self._checkpoint("index.swap.after")
+            ended = await self._jobs.finish(
+                job.job_id,
+                IndexJobState.DONE,
+                pages=extraction.page_count,
+                chunks=len(chunks),
+                detail=_detail(extraction),
+            )
         if not ended:
             # It was cancelled in the last moment: nothing of it may stay visible.
             await self._forget(sent)
 
     async def _forget(self, sent: Submission) -> None:
-        await self._index.remove(import_id=sent.import_id, round_=sent.round)
+        await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
 
     async def _extract(self, sent: Submission) -> Extraction:
         folder = await asyncio.to_thread(self._new_folder)
@@ -139,35 +177,51 @@ class Indexing:
                 part=Part.INDEX,
             ) from error
 
-    def _chunk(self, extraction: Extraction) -> tuple[Chunk, ...]:
+    def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
         return chunk_pages(
-            extraction.pages, tokenizer=self._tokenizer(), max_chunks=self._max_chunks
+            extraction.pages,
+            tokenizer=embedder.tokenizer(),
+            max_tokens=embedder.max_tokens,
+            max_chunks=self._max_chunks,
         ).chunks
 
     async def _write(
         self,
+        one: Collection,
         job: IndexJob,
         extraction: Extraction,
         chunks: Sequence[Chunk],
         steps: _Steps,
     ) -> bool:
         """Embed and upsert in small batches; False if the job was cancelled meanwhile."""
-        for start in range(0, len(chunks), _BATCH):
-            batch = chunks[start : start + _BATCH]
-            vectors = await self._embedder.embed_documents([chunk.text for chunk in batch])
-            points = [
-                _point(job.submission, extraction, chunk, vector)
-                for chunk, vector in zip(batch, vectors, strict=True)
-            ]
-            await self._index.upsert(points)
+        written = 0
+        for batch in _batches(chunks):
+            points = await _embedded(one.embedder, job.submission, extraction, batch)
+            async with self._shelf.writing(one):
+                await one.index.upsert(points)
             self._checkpoint("index.upsert.after")
             current = await self._jobs.get(job.job_id)
             if current is None or current.state is not IndexJobState.QUEUED:
                 return False
-            share = (start + len(batch)) / len(chunks)
-            percent = _CHUNKED + int((_EMBEDDED - _CHUNKED) * share)
+            written += len(batch)
+            percent = _CHUNKED + int((_EMBEDDED - _CHUNKED) * written / len(chunks))
             await steps.tell(percent)
         return True
+
+
+def _batches(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
+    for start in range(0, len(chunks), _BATCH):
+        yield chunks[start : start + _BATCH]
+
+
+async def _embedded(
+    embedder: Embedder, sent: Submission, extraction: Extraction, batch: Sequence[Chunk]
+) -> list[Point]:
+    vectors = await embedder.embed_documents([chunk.text for chunk in batch])
+    return [
+        _point(sent, extraction, chunk, vector)
+        for chunk, vector in zip(batch, vectors, strict=True)
+    ]
 
 
 def _detail(extraction: Extraction) -> str:

@@ -10,8 +10,8 @@ from drivefeed.indexer.snippet import Snippet, snippet
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from drivefeed.indexer.embed import Embedder
-    from drivefeed.ports import Point, SearchFilter, SearchHit, VectorIndex
+    from drivefeed.indexer.shelf import Shelf
+    from drivefeed.ports import Point, SearchFilter, SearchHit
 
     Keep = Callable[[Sequence[Point]], Awaitable[set[tuple[str, int]]]]
     """Given found points, return the (import id, round) pairs of them that are live."""
@@ -31,12 +31,11 @@ class Searcher:
     hidden yet), so each hit is checked before it is shown.
 
     Args:
-        embedder: turns the query into a vector.
-        index: where the points are.
+        shelf: where the collection in use is taken from, once for each search.
     """
 
-    def __init__(self, embedder: Embedder, index: VectorIndex) -> None:
-        self._embedder, self._index = embedder, index
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
 
     async def search(
         self,
@@ -64,15 +63,16 @@ class Searcher:
         """
         if limit < 1 or not query.strip():
             return []
-        vector = await self._embedder.embed_query(query)
-        wanted = limit * _OVERFETCH
-        while True:
-            found = await self._index.search(vector=vector, text=query, where=where, limit=wanted)
-            kept = await _kept(found, keep)
-            hits = _spread(kept, per_document)[:limit]
-            if len(hits) == limit or len(found) < wanted or wanted >= _MOST:
-                return hits
-            wanted = min(wanted * _GROWTH, max(_MOST, limit))
+        async with self._shelf.using() as one:
+            vector = await one.embedder.embed_query(query)
+            wanted = limit * _OVERFETCH
+            while True:
+                found = await one.index.search(vector=vector, text=query, where=where, limit=wanted)
+                kept = await _kept(found, keep)
+                hits = _spread(kept, per_document)[:limit]
+                if len(hits) == limit or len(found) < wanted or wanted >= _MOST:
+                    return hits
+                wanted = min(wanted * _GROWTH, max(_MOST, limit))
 
 
 async def _kept(found: list[SearchHit], keep: Keep | None) -> list[SearchHit]:

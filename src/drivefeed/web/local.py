@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.indexer.embed import LocalEmbedder
     from drivefeed.indexer.search import Searcher
-    from drivefeed.ports import VectorIndex
+    from drivefeed.indexer.shelf import Shelf
     from drivefeed.services.loop import LoopWatch
+    from drivefeed.services.reindex import Reindexing
     from drivefeed.stages.breaker import Breakers
 
 _LONGEST_SOCKET_PATH = 100
@@ -38,7 +38,7 @@ _LONGEST_SOCKET_PATH = 100
 
 
 class LocalApi:
-    """Serves search, the index's rounds, health and metrics on a Unix socket.
+    """Serves search, the index's rounds, reindexing, health and metrics on a Unix socket.
 
     Args:
         folder: the data folder, where commands look for the socket's path.
@@ -50,8 +50,8 @@ class LocalApi:
         *,
         catalog: Catalog,
         searcher: Searcher,
-        index: VectorIndex,
-        embedder: LocalEmbedder,
+        index: Shelf,
+        reindexing: Reindexing,
         breakers: Breakers,
         loop_watch: LoopWatch,
     ) -> None:
@@ -59,7 +59,7 @@ class LocalApi:
         self._catalog = catalog
         self._searcher = searcher
         self._index = index
-        self._embedder = embedder
+        self._reindexing = reindexing
         self._breakers = breakers
         self._loop_watch = loop_watch
         self._server: uvicorn.Server | None = None
@@ -118,7 +118,7 @@ class LocalApi:
                 "pid": os.getpid(),
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),
-                "model_loaded": self._embedder.loaded,
+                "model_loaded": self._index.current.embedder.loaded,
             }
 
         @app.get("/metrics")
@@ -140,7 +140,22 @@ class LocalApi:
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
+        _add_reindexing(app, self._reindexing)
         return app
+
+
+def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:
+    @app.get("/v1/index/reindex")
+    async def look() -> dict[str, Any]:
+        return (await reindexing.state()).as_dict()
+
+    @app.post("/v1/index/reindex")
+    async def start(to: str | None = None, *, leave_out: bool = False) -> dict[str, Any]:
+        return (await reindexing.start(to, leave_out=leave_out)).as_dict()
+
+    @app.delete("/v1/index/reindex")
+    async def cancel() -> dict[str, Any]:
+        return (await reindexing.cancel()).as_dict()
 
 
 class _Server(uvicorn.Server):

@@ -14,11 +14,13 @@ import pytest_asyncio
 from tokenizers import Tokenizer
 
 from drivefeed.indexer import embed
-from drivefeed.indexer.embed import Embedder, LocalEmbedder, ModelFilesError
+from drivefeed.indexer.embed import LocalEmbedder, ModelFilesError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from drivefeed.ports import Embedder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -194,7 +196,7 @@ async def test_a_model_that_differs_is_refused_with_its_checksums(
     (package / "__init__.py").touch()
     (package / "model.onnx").write_bytes(b"not the model")
     monkeypatch.syspath_prepend(str(tmp_path))
-    other = embed._PinnedFile("another_model", "model.onnx", "0" * 64)
+    other = embed.PinnedFile("another_model", "model.onnx", "0" * 64)
     monkeypatch.setattr(embed, "MODEL_FILE", other)
     async with LocalEmbedder() as embedder:
         with pytest.raises(ModelFilesError, match=r"sha256 [0-9a-f]{64}, expected 0{64}"):
@@ -204,7 +206,7 @@ async def test_a_model_that_differs_is_refused_with_its_checksums(
 async def test_a_model_that_is_absent_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    absent = embed._PinnedFile("no_such_package_at_all", "model.onnx", "0" * 64)
+    absent = embed.PinnedFile("no_such_package_at_all", "model.onnx", "0" * 64)
     monkeypatch.setattr(embed, "TOKENIZER_FILE", absent)
     with pytest.raises(ModelFilesError, match=r"drivefeed\[local\]"):
         embed.load_tokenizer()

@@ -64,20 +64,7 @@ def outbound(proxy: Proxy, authority: Authority, tmp_path: Path) -> Outbound:
 def credential(account: GraphAccount) -> AppCredential:
     """Return the app's own sign-in, the way out being that of the account."""
 
-    def build(one: GraphAccount) -> Any:
-        from azure.identity.aio import ClientSecretCredential
-
-        return ClientSecretCredential(
-            one.tenant_id,
-            one.client_id,
-            one.sign_in.secret,
-            authority=one.login_url,
-            disable_instance_discovery=True,
-            retry_total=0,
-            **one.outbound.azure_options(one.login_url, one.ca_file),
-        )
-
-    return AppCredential(account, HurriedClock(), build)
+    return AppCredential(account, HurriedClock())
 
 
 @asynccontextmanager

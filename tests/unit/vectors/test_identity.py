@@ -29,7 +29,13 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: str) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"model": "other"}, {"dimension": 5}, {"sparse": "other"}, {"schema": 2}],
+    [
+        {"provider": "ollama"},
+        {"model": "other"},
+        {"dimension": 5},
+        {"sparse": "other"},
+        {"schema": 2},
+    ],
 )
 def test_every_difference_is_refused_and_named(changed: dict[str, object]) -> None:
     (name, value) = next(iter(changed.items()))
@@ -37,3 +43,20 @@ def test_every_difference_is_refused_and_named(changed: dict[str, object]) -> No
         MADE_FOR.require(MADE_FOR.as_mapping() | changed, "in /somewhere")
     assert f"{name} {value!r}" in str(caught.value)
     assert "/somewhere" in str(caught.value)
+
+
+def test_another_model_is_told_by_all_that_names_it() -> None:
+    with pytest.raises(NeedsAttention) as caught:
+        Identity("text-embedding-3-small", 1536, "openai").require(MADE_FOR.as_mapping(), "here")
+    words = str(caught.value)
+    assert "made with model 'm', dimension 4, provider 'local'" in words
+    assert "ask for model 'text-embedding-3-small', dimension 1536, provider 'openai'" in words
+    assert "drivefeed reindex" in words
+
+
+def test_an_index_of_before_there_were_providers_is_a_local_one() -> None:
+    stored = MADE_FOR.as_mapping()
+    del stored["provider"]
+    MADE_FOR.require(stored, "here")
+    with pytest.raises(NeedsAttention):
+        Identity("m", 4, "ollama").require(stored, "here")

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from drivefeed.indexer.search import Searcher
+from drivefeed.indexer.shelf import Collection, Shelf
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import Point, SearchFilter
 
@@ -44,6 +45,10 @@ def points(import_id: str, count: int, *, nearness: float, document: str = "d") 
     ]
 
 
+def searcher_of(index: EdgeIndex) -> Searcher:
+    return Searcher(Shelf(Collection("index", TwoNumbers(), index)))
+
+
 def hash_of(name: str) -> int:
     return int.from_bytes(name.encode(), "big")
 
@@ -57,7 +62,7 @@ async def index(tmp_path: Path) -> AsyncIterator[EdgeIndex]:
 
 async def test_a_blank_query_finds_nothing(index: EdgeIndex) -> None:
     await index.upsert(points("a", 3, nearness=0.9))
-    searcher = Searcher(TwoNumbers(), index)
+    searcher = searcher_of(index)
     assert await searcher.search(" \n", ORG, 5) == []
     assert await searcher.search("x", ORG, 0) == []
     assert len(await searcher.search("x", ORG, 5)) == 3
@@ -72,7 +77,7 @@ async def test_it_looks_further_until_enough_hits_are_live(index: EdgeIndex) -> 
         asked.append(len(found))
         return {("new", 1)}
 
-    hits = await Searcher(TwoNumbers(), index).search("x", ORG, 5, keep=keep)
+    hits = await searcher_of(index).search("x", ORG, 5, keep=keep)
     assert [hit.point.import_id for hit in hits] == ["new"] * 5
     assert asked == sorted(asked)
     assert len(asked) > 1
@@ -84,7 +89,7 @@ async def test_it_stops_when_there_is_no_more(index: EdgeIndex) -> None:
     async def keep(found: Sequence[Point]) -> set[tuple[str, int]]:
         return {("new", 1), ("old", 2)}
 
-    hits = await Searcher(TwoNumbers(), index).search("x", ORG, 5, keep=keep)
+    hits = await searcher_of(index).search("x", ORG, 5, keep=keep)
     assert [hit.point.import_id for hit in hits] == ["new", "new"]
 
 
@@ -92,5 +97,5 @@ async def test_one_document_does_not_fill_the_page(index: EdgeIndex) -> None:
     for number, document in enumerate("abc"):
         near = 0.9 - number / 10
         await index.upsert(points(document, 40, nearness=near, document=document))
-    hits = await Searcher(TwoNumbers(), index).search("x", ORG, 6, per_document=2)
+    hits = await searcher_of(index).search("x", ORG, 6, per_document=2)
     assert [hit.point.document_id for hit in hits] == ["a", "a", "b", "b", "c", "c"]

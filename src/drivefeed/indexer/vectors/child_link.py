@@ -61,6 +61,7 @@ class ChildLink:
             str(folder),
             made_for.model,
             str(made_for.dimension),
+            made_for.provider,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )

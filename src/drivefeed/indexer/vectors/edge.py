@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.indexer.vectors.child_link import ChildLink
-from drivefeed.indexer.vectors.identity import Identity
+from drivefeed.indexer.vectors.identity import FIRST_PROVIDER, Identity
 from drivefeed.indexer.vectors.payload import (
     check_dimension,
     clean,
@@ -43,11 +44,19 @@ class EdgeIndex:
         folder: where the index lives; created if it is not there.
         model_name: the embedding model, remembered on creation.
         dimension: how many numbers a dense vector has, remembered on creation.
+        provider: who runs the model, remembered on creation.
     """
 
-    def __init__(self, folder: Path, *, model_name: str, dimension: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        model_name: str,
+        dimension: int,
+        provider: str = FIRST_PROVIDER,
+    ) -> None:
         self._folder = folder
-        self._made_for = Identity(model=model_name, dimension=dimension)
+        self._made_for = Identity(model=model_name, dimension=dimension, provider=provider)
         self._link: ChildLink | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -133,6 +142,11 @@ class EdgeIndex:
             if self._link is not None:
                 await self._link.close()
                 self._link = None
+
+    async def drop(self) -> None:
+        """Close, and erase the folder; fine if it is not there."""
+        await self.aclose()
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def _call(self, method: str, *arguments: Any) -> Any:
         link = self._link

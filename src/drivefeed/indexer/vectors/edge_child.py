@@ -131,13 +131,14 @@ class Service:
         self._answers.clear()
 
 
-def main(folder: str, model: str, dimension: str) -> int:
+def main(folder: str, model: str, dimension: str, provider: str) -> int:
     """Open the folder, say so, and serve; return the exit code.
 
     Args:
         folder: the folder of the index.
         model: the name of the embedding model.
         dimension: how many numbers a dense vector has.
+        provider: who runs the model.
     """
     # Ctrl-C reaches the whole process group; the parent decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -146,7 +147,8 @@ def main(folder: str, model: str, dimension: str) -> int:
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2, 1)  # nothing the library prints may get between the frames
     try:
-        shard = Shard(Path(folder), Identity(model=model, dimension=int(dimension)))
+        made_for = Identity(model=model, dimension=int(dimension), provider=provider)
+        shard = Shard(Path(folder), made_for)
     except (NeedsAttention, PartDown) as error:
         pipe.write([0, None, [type(error).__name__, str(error)]])
         return 1

@@ -1,4 +1,4 @@
-"""What an index was made for: the embedding model, its dimension and the sparse encoder.
+"""What an index was made for: provider, model and dimension of its vectors, the sparse encoder.
 
 Vectors of two models do not compare, so an index made for one refuses to be opened for another.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+FIRST_PROVIDER: Final = "local"
+"""Whose vectors an index holds that was made before it was remembered."""
+_EMBEDDING: Final = ("provider", "model", "dimension")
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """The facts two openings of one index must agree on."""
 
     model: str
     dimension: int
+    provider: str = FIRST_PROVIDER
     sparse: str = ENCODER
     schema: int = SCHEMA
 
@@ -40,14 +46,19 @@ class Identity:
             NeedsAttention: it was made for another; the sentence names both.
         """
         wanted = self.as_mapping()
+        found = {"provider": FIRST_PROVIDER, **found}
         differing = [name for name in wanted if found.get(name) != wanted[name]]
         if not differing:
             return
+        if not set(differing).isdisjoint(_EMBEDDING):
+            # A model is only told apart by all three.
+            differing = [name for name in wanted if name in {*differing, *_EMBEDDING}]
         was = ", ".join(f"{name} {found.get(name)!r}" for name in differing)
         now = ", ".join(f"{name} {wanted[name]!r}" for name in differing)
         raise NeedsAttention(
             f"The vector index {where} was made with {was}, but the settings ask for {now}. "
-            "Go back to the former setting, or point to a new index and import again.",
+            "Go back to the former setting; 'drivefeed reindex' changes the index to another "
+            "while search goes on.",
             reason=Reason.MISCONFIGURED,
         )
 

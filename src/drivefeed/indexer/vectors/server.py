@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from drivefeed.indexer.vectors.fusion import depth, fuse
-from drivefeed.indexer.vectors.identity import Identity
+from drivefeed.indexer.vectors.identity import FIRST_PROVIDER, Identity
 from drivefeed.indexer.vectors.payload import (
     DENSE,
     SPARSE,
@@ -21,6 +21,7 @@ from drivefeed.indexer.vectors.payload import (
     to_payload,
     vector_of,
 )
+from drivefeed.indexer.vectors.server_client import in_process, remote
 from drivefeed.indexer.vectors.server_collection import filter_for, open_collection
 from drivefeed.indexer.vectors.server_errors import translated
 from drivefeed.outbound import Outbound
@@ -48,6 +49,7 @@ class ServerIndex:
         collection: the collection's name.
         model_name: the embedding model, remembered on creation.
         dimension: how many numbers a dense vector has, remembered on creation.
+        provider: who runs the model, remembered on creation.
         timeout: seconds a request may take.
         outbound: proxies and authorities to trust; by default what the environment says.
     """
@@ -60,13 +62,14 @@ class ServerIndex:
         collection: str = "drivefeed",
         model_name: str,
         dimension: int,
+        provider: str = FIRST_PROVIDER,
         timeout: int = 30,
         outbound: Outbound | None = None,
     ) -> None:
         self._where = f"the collection {collection!r} at {url}"
         self._collection = collection
-        self._made_for = Identity(model=model_name, dimension=dimension)
-        self._connect: Callable[[], Any] = lambda: _remote(
+        self._made_for = Identity(model=model_name, dimension=dimension, provider=provider)
+        self._connect: Callable[[], Any] = lambda: remote(
             url, api_key, timeout, outbound or Outbound.from_environment()
         )
         self._local = False
@@ -76,7 +79,9 @@ class ServerIndex:
         self._turn: asyncio.Lock | nullcontext[None] = nullcontext()
 
     @classmethod
-    def local(cls, path: str, *, model_name: str, dimension: int) -> Self:
+    def local(
+        cls, path: str, *, model_name: str, dimension: int, provider: str = FIRST_PROVIDER
+    ) -> Self:
         """Make an index on qdrant-client's local mode, for tests and comparisons only.
 
         Local mode is an imitation of the server in Python: it works on the event loop, has no
@@ -86,9 +91,10 @@ class ServerIndex:
             path: a folder, or ``:memory:``.
             model_name: as for the class.
             dimension: as for the class.
+            provider: as for the class.
         """
-        index = cls(path, model_name=model_name, dimension=dimension)
-        index._connect = lambda: _in_process(path)
+        index = cls(path, model_name=model_name, dimension=dimension, provider=provider)
+        index._connect = lambda: in_process(path)
         index._local = True
         index._turn = asyncio.Lock()
         return index
@@ -200,6 +206,16 @@ class ServerIndex:
         if client is not None:
             await client.close()
 
+    async def drop(self) -> None:
+        """Erase the collection, and close; fine if it is not there."""
+        async with translated("be removed", self._where):
+            client = self._client or await asyncio.to_thread(self._connect)
+            try:
+                await client.delete_collection(self._collection)
+            finally:
+                self._client = None
+                await client.close()
+
     async def _set(self, must: Sequence[Condition], payload: dict[str, Any]) -> int:
         async with self._session("update points") as client:
             count = await self._count(client, must)
@@ -273,22 +289,3 @@ class ServerIndex:
                 await client.close()
                 raise
             self._client = client
-
-
-def _remote(url: str, api_key: str | None, timeout: int, outbound: Outbound) -> Any:
-    from qdrant_client import AsyncQdrantClient
-
-    # The compatibility check would be a blocking request of its own; open_collection tells more.
-    return AsyncQdrantClient(
-        url=url,
-        api_key=api_key,
-        timeout=timeout,
-        check_compatibility=False,
-        transport=outbound.transport(),
-    )
-
-
-def _in_process(path: str) -> Any:
-    from qdrant_client import AsyncQdrantClient
-
-    return AsyncQdrantClient(":memory:") if path == ":memory:" else AsyncQdrantClient(path=path)

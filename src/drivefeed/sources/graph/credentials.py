@@ -52,7 +52,7 @@ def _made(account: GraphAccount) -> AsyncTokenCredential:
         "authority": account.login_url,
         # Discovery asks Microsoft whether the authority is one of its own.
         "disable_instance_discovery": not official,
-        "connection_verify": account.ca_file or True,
+        **account.outbound.azure_options(account.login_url, account.ca_file),
         "connection_timeout": 15,
         "read_timeout": 30,
         "retry_total": 1,

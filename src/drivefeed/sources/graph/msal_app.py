@@ -52,7 +52,7 @@ class PublicApp:
         warnings.filterwarnings("ignore", message="response_mode=", category=UserWarning)
         official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
         self.account = account
-        self._session = _session(account.ca_file)
+        self._session = _session(account)
         self._session.hooks["response"].append(self._note)
         self._last: tuple[int, Mapping[str, str]] = (0, {})
         self.cache = msal.SerializableTokenCache()
@@ -117,37 +117,10 @@ class PublicApp:
         return list(self.cache.search(kind, query=query))
 
 
-def _session(ca_file: str | None) -> requests.Session:
-    """Return an HTTP client that trusts ``ca_file`` besides the usual authorities."""
-    import ssl
-
-    import requests
-    from requests.adapters import HTTPAdapter
-
-    class Trusting(HTTPAdapter):
-        def init_poolmanager(self, *args: Any, **options: Any) -> None:
-            context = ssl.create_default_context()
-            context.load_verify_locations(ca_file)
-            super().init_poolmanager(*args, **options, ssl_context=context)
-
-        def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-            context = ssl.create_default_context()
-            context.load_verify_locations(ca_file)
-            return super().proxy_manager_for(proxy, **options, ssl_context=context)
-
-    class Impatient(requests.Session):
-        def request(self, *args: Any, **options: Any) -> requests.Response:
-            options.setdefault("timeout", TIMEOUT_SECONDS)
-            return super().request(*args, **options)
-
-    session = Impatient()
+def _session(account: GraphAccount) -> requests.Session:
+    """Return an HTTP client that goes the account's way out."""
+    session: requests.Session = account.outbound.session(
+        account.login_url, account.ca_file, timeout=TIMEOUT_SECONDS
+    )
     session.headers["User-Agent"] = USER_AGENT
-    if ca_file:
-        try:
-            session.mount("https://", Trusting())
-        except OSError as error:
-            raise NeedsAttention(
-                f"The certificate file {ca_file!r} cannot be read ({error}).",
-                reason=Reason.MISCONFIGURED,
-            ) from error
     return session

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.remote import ItemKind
@@ -74,11 +74,32 @@ async def _in_site(look: Look, address: SitePath) -> ResolvedFolder:
     if not address.host and address.is_personal:
         label, _, rest = host.partition(".")
         host = f"{label}-my.{rest}"
+    if address.is_personal and look.account.is_delegated:
+        # People may read their own OneDrive without the right to ask for sites.
+        own = await _in_own_library(look, address, host)
+        if own is not None:
+            return await _below(look, *own)
     try:
         library, names = await find_library(look, host, address)
     except Refused as refused:
         return await _by_web_url(look, address, host, refused)
     return await _below(look, library, names)
+
+
+async def _in_own_library(
+    look: Look, address: SitePath, host: str
+) -> tuple[Library, tuple[str, ...]] | None:
+    """Return the person's own OneDrive, and the path in it, if the address lies in there."""
+    try:
+        library = await browse.own_library(look)
+    except Refused:
+        return None
+    place = urlsplit(library.web_url)
+    root = [unquote(name).casefold() for name in place.path.split("/") if name]
+    names = [name.casefold() for name in address.path]
+    if (place.hostname or "").casefold() != host.casefold() or names[: len(root)] != root:
+        return None
+    return library, address.path[len(root) :]
 
 
 async def _by_web_url(look: Look, address: SitePath, host: str, refused: Refused) -> ResolvedFolder:

@@ -58,6 +58,16 @@ def upgrade() -> None:
     )
     _make_access_tables()
     _make_notice_tables()
+    op.create_table(
+        "reindexed",
+        sa.Column("collection", sa.String(120), nullable=False),
+        sa.Column("import_id", sa.String(64), nullable=False),
+        sa.Column("round", sa.Integer(), nullable=False),
+        sa.Column("chunks", sa.Integer()),
+        sa.Column("reason", sa.String(40)),
+        sa.Column("detail", sa.Text(), server_default="", nullable=False),
+        sa.PrimaryKeyConstraint("collection", "import_id", "round", name="pk_reindexed"),
+    )
 
 
 def _make_access_tables() -> None:

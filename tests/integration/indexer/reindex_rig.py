@@ -1,0 +1,181 @@
+"""A catalog with imports that are indexed, a store with their bytes, and a reindex over both.
+
+The stages are played by the test; catalog, store, extraction, index and embedding are real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from drivefeed.catalog.collections import Made, collections_of, remember_active
+from drivefeed.catalog.files import fetch
+from drivefeed.catalog.index_jobs import CatalogIndexJobs
+from drivefeed.domain.identity import object_key
+from drivefeed.domain.lifecycle import Event
+from drivefeed.indexer.indexing import Indexing
+from drivefeed.indexer.model import Limits
+from drivefeed.indexer.providers import EmbeddingChoice, open_embedder
+from drivefeed.indexer.shelf import Collection, Shelf
+from drivefeed.indexer.vectors.edge import EdgeIndex
+from drivefeed.ports import SearchFilter, Submission
+from drivefeed.services.reindex import Reindexing
+from unit.catalog.rig import ROOT, Rig, file, folder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.extract import ExtractionPool
+    from drivefeed.stores.directory import DirectoryStore
+    from support.embeddings import EmbeddingService
+
+INDEX = "embedded"
+
+
+async def no_progress(percent: int) -> None:
+    del percent
+
+
+async def chunks_of(words: str) -> AsyncIterator[bytes]:
+    yield words.encode()
+
+
+@dataclass
+class ReindexRig:
+    """An installation of which a test plays the stages.
+
+    Attributes:
+        killed_at: a checkpoint at which the process is "killed", once.
+    """
+
+    catalog: Catalog
+    rig: Rig
+    store: DirectoryStore
+    pool: ExtractionPool
+    home: Path
+    service: EmbeddingService
+    killed_at: str | None = None
+
+    def __post_init__(self) -> None:
+        self.catalog.checkpoint = self._checkpoint
+        self.jobs = CatalogIndexJobs(self.catalog)
+
+    def _checkpoint(self, name: str) -> None:
+        if name == self.killed_at:
+            self.killed_at = None
+            raise KilledError(name)
+
+    def made(self, model: str, name: str = "index") -> Made:
+        return Made(name, "ollama", model, self.service.dimension)
+
+    def opened(self, made: Made) -> Collection:
+        choice = EmbeddingChoice(
+            made.provider,
+            model=made.model,
+            base_url=self.service.url,
+            api_key=self.service.key,
+            dimension=made.dimension,
+        )
+        embedder = open_embedder(choice, threads=1, clock=self.catalog.clock)
+        index = EdgeIndex(
+            self.home / made.name,
+            model_name=made.model,
+            dimension=made.dimension,
+            provider=made.provider,
+        )
+        return Collection(made.name, embedder, index)
+
+    async def start(self) -> None:
+        """Open what the catalog names, as a process does."""
+        known = await remember_active(self.catalog, INDEX, self.made("first"))
+        assert known.active is not None
+        self.shelf = Shelf(self.opened(known.active))
+        if known.building is not None:
+            self.shelf.building = self.opened(known.building)
+        self.indexing = Indexing(
+            jobs=self.jobs,
+            store=self.store,
+            shelf=self.shelf,
+            pool=self.pool,
+            limits=Limits(),
+            work_folder=self.home,
+            max_chunks=100,
+            checkpoint=self._checkpoint,
+        )
+        self.reindexing = Reindexing(
+            self.catalog,
+            self.shelf,
+            self.indexing,
+            index=INDEX,
+            open_collection=self.opened,
+            target_of=lambda to: self.made(to or "second"),
+        )
+
+    async def restart(self) -> None:
+        await self.shelf.aclose()
+        await self.start()
+
+    async def list(self, *names: str) -> None:
+        files = [file(name, "docs", content=f"hash of {name}") for name in names]
+        await self.rig.enumerate([ROOT, folder("docs"), *files])
+
+    async def index(self, name: str, words: str) -> Submission:
+        """Play all stages of a file that was listed, up to its poll."""
+        one = await self.rig.import_of(name)
+        key = object_key(one.org_id, one.document_id, one.import_id, one.round)
+        await self.store.put(key, chunks_of(words), content_type="text/plain", size=None)
+        await self.rig.advance(one, Event.STORED, facts={"sha256": name, "size": len(words)})
+        await self.rig.advance(one, Event.SUBMITTING)
+        _, _, place = await fetch(self.catalog, one.import_id)
+        sent = Submission(
+            key=f"{one.import_id}:{one.round}",
+            org_id=one.org_id,
+            document_id=one.document_id,
+            import_id=one.import_id,
+            round=one.round,
+            seq=1,
+            object_key=key,
+            size=len(words),
+            name=place.name,
+            media_type="text/plain",
+            folders=place.folders,
+        )
+        job = await self.jobs.create(sent)
+        await self.indexing.run(job.job_id, no_progress)
+        return sent
+
+    async def settle(self, name: str) -> None:
+        one = await self.rig.import_of(name)
+        job = await self.jobs.find(f"{one.import_id}:{one.round}")
+        assert job is not None
+        await self.rig.advance(one, Event.SETTLED, facts={"pages": job.pages, "chunks": job.chunks})
+
+    async def rounds(self) -> dict[str, tuple[bool, int]]:
+        """Return what the collection in use holds: import id → (live, points)."""
+        return {one: (live, points) async for one, _, live, points in self.shelf.rounds()}
+
+    async def found(self, words: str) -> set[str]:
+        """Search as people do; return the names of the files."""
+        async with self.shelf.using() as one:
+            vector = await one.embedder.embed_query(words)
+            hits = await one.index.search(
+                vector=vector, text=words, where=SearchFilter(self.rig.org_id), limit=50
+            )
+        return {hit.point.name for hit in hits}
+
+    async def names(self) -> list[str]:
+        """Return the folders of collections."""
+        return sorted(path.name for path in self.home.glob("index*"))
+
+    async def active(self) -> Any:
+        return (await collections_of(self.catalog, INDEX)).active
+
+    async def close(self) -> None:
+        await self.shelf.aclose()
+        await self.store.aclose()
+
+
+class KilledError(BaseException):
+    """What a process that is killed sees: nothing catches it."""
