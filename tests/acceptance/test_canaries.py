@@ -247,6 +247,8 @@ def test_the_scene_is_what_it_should_be(scene: Scene) -> None:
         **dict.fromkeys(("declared", "sealed", "certified", "person"), "ok"),
         "refused": "misconfigured",
     }
+    told = {one["part"]: one["colour"] for one in json.loads(town.printed["doctor --json"])}
+    assert (told["daemon"], told["web"], told["queue"]) == ("green", "green", "green")
     assert scene.collector.bodies
     assert (scene.valkey.folder / "appendonlydir").is_dir()
     failed = scene.board.get("/api/queues", params={"activeQueue": "transfer", "status": "failed"})

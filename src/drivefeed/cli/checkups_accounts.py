@@ -81,6 +81,8 @@ class AccountChecks:
             hosts.append(Host(url, "storing documents"))
         if settings.qdrant_url:
             hosts.append(Host(settings.qdrant_url, "the index"))
+        embedders = (settings.embedding, *settings.embeddings.values())
+        hosts += [Host(one.base_url, "embedding") for one in embedders if one.base_url]
         for channel in settings.notices:
             if channel.kind == "smtp":
                 port = channel.port or _MAIL_PORTS[channel.tls]

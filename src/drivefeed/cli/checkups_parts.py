@@ -47,7 +47,7 @@ class PartChecks:
         add(
             "index",
             self.index,
-            needs=["disk"],
+            needs=["disk", "catalog"],
             seconds=STORE_SECONDS,
             remedy="Repair it, or the settings that name it; what waits goes on by itself.",
         )
@@ -129,20 +129,25 @@ class PartChecks:
 
     async def index(self) -> list[Finding]:
         """Ask the index whether it answers and was made for the embedding model."""
+        from drivefeed.embedding import difference, open_shelf
+
+        catalog = self._doctor.catalog
+        if catalog is None:
+            return []
+        words = await difference(self._settings, catalog)
+        remedy = "Run 'drivefeed reindex', or put the former setting back."
+        told = [yellow("embedding", words, remedy)] if words else []
         if self._doctor.client is not None and not self._settings.qdrant_url:
             words = "Embedded, opened by the daemon, fits the embedding model."
-            return [green("index", words)]
-        from drivefeed.indexer.embed import LocalEmbedder
-
-        embedder = LocalEmbedder(threads=1)
-        index = bootstrap.open_index(self._settings, embedder)
+            return [green("index", words), *told]
+        shelf = await open_shelf(self._settings, catalog)
         try:
-            await index.check()
-            count = await index.count()
+            await shelf.check()
+            count = await shelf.count()
         finally:
-            await index.aclose()
-            await embedder.aclose()
-        return [green("index", f"Answers, fits the embedding model, holds {count} points.")]
+            await shelf.aclose()
+        words = f"Answers, fits the embedding model, holds {count} points."
+        return [green("index", words), *told]
 
     async def backend(self) -> list[Finding]:
         """Let a reading process read a sentence, as it would read a document."""
