@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
@@ -27,7 +30,6 @@ from graphsim.downloads import Downloads
 from graphsim.seals import Seals
 from graphsim.tenancy import KeyCredential
 from support.commands import run_command
-from support.daemon import COMMAND
 from support.evidence import rows_in
 from support.processes import environment, until
 from support.signing import sign_in
@@ -35,10 +37,12 @@ from support.valkey import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from graphsim.serving import GraphSim
 
+FAULT = Path(__file__).with_name("canary_fault.py")
+BOOM_BYTES = 977
+"""The size of the file whose storing raises an exception full of secrets."""
 TEXT = "Periwinkle-halyard-79153 is what the harbour master calls it"
 WRONG_SECRET = "wr0ng~secret~Qk7dJ2mZ8vXc4"
 WEBHOOK_SECRET = "whsec-4b9f27d1c6e83a50"
@@ -129,7 +133,7 @@ class Town:
         self.port = free_port()
         self.printed: dict[str, str] = {}
         self.key = ""
-        self._redis_url = redis_url
+        self.redis_url = redis_url
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -142,9 +146,6 @@ class Town:
 
     def command(self, *words: str, typed: str = "") -> str:
         """Run a command, whatever comes of it; what it printed is kept for the scan."""
-        import io
-        import sys
-
         with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()))):
             done = run_command("--data", str(self.data), *words, cwd=self.home, ok=range(256))
         name = " ".join(words[:3])
@@ -173,7 +174,7 @@ class Town:
             "ca_file": ends.ca_file,
         }
         lines = [
-            f"redis_url = {json.dumps(self._redis_url)}",
+            f"redis_url = {json.dumps(self.redis_url)}",
             *("poll_seconds = 0.3", 'log_level = "debug"', "log_json = true"),
             *(f"web_port = {self.port}", "ru_per_minute = 1000000", "shutdown_seconds = 5"),
             *("[attempts]", "transfer = 2", "[[notices]]", 'name = "hook"', 'kind = "webhook"'),
@@ -234,7 +235,10 @@ class Town:
     def start(self, collector: Collector) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*COMMAND, "--data", str(self.data), "up"],
+                [
+                    *(sys.executable, str(FAULT), str(self.home / "words.txt"), str(BOOM_BYTES)),
+                    *("--data", str(self.data), "up"),
+                ],
                 cwd=self.home,
                 env=environment(
                     OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY="200"

@@ -18,6 +18,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from acceptance.canary_town import (
+    BOOM_BYTES,
     MAIL_PASSWORD,
     QDRANT_KEY,
     REDIS_PASSWORD,
@@ -62,7 +63,13 @@ __all__ = ["board_packages"]
 
 pytestmark = pytest.mark.slow
 
-NAMES = {"Whelk-and-Sons ledger.txt", "Refused-whelk.txt", "Elsewhere-whelk.txt", "Torn-whelk.docx"}
+NAMES = {
+    "Whelk-and-Sons ledger.txt",
+    "Refused-whelk.txt",
+    "Elsewhere-whelk.txt",
+    "Torn-whelk.docx",
+    "Boom-whelk.txt",
+}
 PROOF = "Pr00f-canary/4c1e+77"
 
 
@@ -86,6 +93,7 @@ def _plant(sim: GraphSim, issued: Issued) -> None:
         "Refused-whelk.txt": f"{TEXT}, refused.\n",
         "Elsewhere-whelk.txt": f"{TEXT}, elsewhere.\n",
         "Torn-whelk.docx": f"{TEXT}, torn.\n",
+        "Boom-whelk.txt": f"{TEXT}, boom.\n".ljust(BOOM_BYTES),
     }
     for name, text in texts.items():
         drive.create_file(name, text.encode())
@@ -134,8 +142,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory, board_packages: Path) -> Ite
             )
             _plant(sim, issued)
             town.settle_in()
+            _write_words(town, issued)
             town.start(collector)
-            town.wait(searchable=1, failed=3)
+            town.wait(searchable=1, failed=4)
             _fail_everywhere(town)
             auth = ("admin", BOARD_PASSWORD)
             with httpx.Client(base_url=board.wait_until_ready(), auth=auth, timeout=30) as client:
@@ -148,6 +157,25 @@ def scene(tmp_path_factory: pytest.TempPathFactory, board_packages: Path) -> Ite
             patched.undo()
 
 
+def _write_words(town: Town, issued: Issued) -> None:
+    """What an exception might say: every secret there is, with and without its name."""
+    found = _secrets(town, issued)
+    # Pieces of keys and tokens, and signed addresses out of their address, are nobody's words.
+    bare = [
+        value
+        for name, value in found.items()
+        if not name.startswith(("signed", "private")) and not name.endswith("its end")
+    ]
+    named = "; ".join(f"{value!r}" for value in bare)
+    words = (
+        f"Bad request with {{'Authorization': 'Bearer {issued.access[0]}'}} to "
+        f"https://x.sharepoint.invalid/download.aspx?tempauth={SIGNED}&ApiVersion=2.0, cache "
+        f'{{"RefreshToken": {{"secret": "{issued.refresh[0]}"}}}}, queue {town.redis_url}, key '
+        f"{town.private_key()} and all of: {named}"
+    )
+    (town.home / "words.txt").write_text(words, encoding="utf-8")
+
+
 def _fail_everywhere(town: Town) -> None:
     """Run what prints and writes down errors."""
     town.command("account", "test", "refused")
@@ -158,6 +186,7 @@ def _fail_everywhere(town: Town) -> None:
         town.command(*words, "--json")
     town.command("why", "Elsewhere-whelk.txt")
     town.command("why", "Torn-whelk.docx")
+    town.command("why", "Boom-whelk.txt")
     town.command("verify")
     town.command("doctor")
     town.command("doctor", "--json")

@@ -6,9 +6,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, SecretStr
-
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
+from drivefeed.setting_secrets import secrets_in
 from drivefeed.settings import CONFIG_VARIABLE, Settings
 
 if TYPE_CHECKING:
@@ -115,18 +114,3 @@ def _open_files(settings: Settings, config: Path | None) -> Iterator[Finding]:
 def _holds_secrets(config: Path, settings: Settings) -> bool:
     text = config.read_text(encoding="utf-8", errors="replace")
     return any(one and one in text for one in secrets_in(settings))
-
-
-def secrets_in(value: object) -> Iterator[str]:
-    """Yield the text of every secret in settings, whatever it is nested in."""
-    if isinstance(value, SecretStr):
-        yield value.get_secret_value()
-    elif isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from secrets_in(getattr(value, name))
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from secrets_in(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from secrets_in(one)
