@@ -252,29 +252,6 @@ async def reseal_some(
     return Resealed(str(found[-1]["id"]) if found else None, done, refused)
 
 
-async def unopened(catalog: Catalog, ring: KeyRing) -> dict[str, str]:
-    """Open every credential and forget it; return why, by account name, where one stays shut.
-
-    Raises:
-        NeedsAttention: the keys themselves cannot be read.
-    """
-    async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(credentials.c.id, credentials.c.sealed, credentials.c.key_id, accounts.c.name)
-            .join(accounts, accounts.c.id == credentials.c.account_id)
-            .order_by(accounts.c.name)
-        )
-        found = list(rows.mappings())
-    shut: dict[str, str] = {}
-    for row in found:
-        sealed = Sealed(row["sealed"], row["key_id"])
-        try:
-            await asyncio.to_thread(ring.unseal, sealed, row_id=str(row["id"]))
-        except NeedsAttention as error:
-            shut[str(row["name"])] = str(error)
-    return shut
-
-
 async def note_rotation(catalog: Catalog, *, key_id: str, actor: str) -> None:
     """Tell the audit log of every org with credentials that they are sealed by this key now."""
     async with catalog.write("rotated") as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sqlalchemy import MetaData, create_engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from drivefeed.catalog import access_tables, tables
+from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.columns import metadata
 from drivefeed.catalog.engine import newest_migration
 from drivefeed.catalog.tables import accounts as accounts_table
@@ -28,6 +30,8 @@ from drivefeed.catalog.tables import (
     orgs,
     reminders,
 )
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.secrets.ring import Sealed
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.secrets.ring import KeyRing
 
 CHECK_SECONDS = 8.0
 """How long SQLite may read its own file to find damage; a large one is read in part."""
@@ -165,6 +170,31 @@ async def counts_by_state(catalog: Catalog) -> dict[str, dict[str, int]]:
 
 def _counted(rows: Iterable[Any]) -> dict[str, int]:
     return {str(name): int(count) for name, count in rows}
+
+
+async def unopened(catalog: Catalog, ring: KeyRing) -> dict[str, str]:
+    """Open every credential and forget it; return why, by account name, where one stays shut.
+
+    Raises:
+        NeedsAttention: the keys themselves cannot be read.
+    """
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(
+                credentials.c.id, credentials.c.sealed, credentials.c.key_id, accounts_table.c.name
+            )
+            .join(accounts_table, accounts_table.c.id == credentials.c.account_id)
+            .order_by(accounts_table.c.name)
+        )
+        found = list(rows.mappings())
+    shut: dict[str, str] = {}
+    for row in found:
+        sealed = Sealed(row["sealed"], row["key_id"])
+        try:
+            await asyncio.to_thread(ring.unseal, sealed, row_id=str(row["id"]))
+        except NeedsAttention as error:
+            shut[str(row["name"])] = str(error)
+    return shut
 
 
 async def has_sent(catalog: Catalog) -> bool:

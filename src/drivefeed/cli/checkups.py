@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from drivefeed import bootstrap
 from drivefeed.account_parts import open_ring
 from drivefeed.catalog import examination as catalog_examination
-from drivefeed.catalog.credentials import census, unopened
+from drivefeed.catalog.credentials import census
 from drivefeed.cli.checkups_accounts import AccountChecks
 from drivefeed.cli.checkups_parts import PartChecks
 from drivefeed.cli.checkups_settings import settings_findings
@@ -144,7 +144,7 @@ class Doctor:
             "DRIVEFEED_SECRET_KEY); if it is lost, enter the secrets of the accounts again with "
             "'drivefeed account reconnect'."
         )
-        shut = await unopened(self.catalog, ring)
+        shut = await catalog_examination.unopened(self.catalog, ring)
         if shut:
             told = {name: f"The credential of '{name}': {words}" for name, words in shut.items()}
             return [red("secret key", words, remedy, subject=name) for name, words in told.items()]

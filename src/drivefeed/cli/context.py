@@ -58,7 +58,7 @@ def settings_for_commands() -> Settings:
     """
     from drivefeed.settings import CONFIG_VARIABLE, load_settings
 
-    overrides = _named_data_dir()
+    overrides = _named_folder()
     named = settings_file()
     before = os.environ.get(CONFIG_VARIABLE)
     if named:
@@ -75,14 +75,14 @@ def settings_file() -> Path | None:
     from drivefeed.settings import CONFIG_VARIABLE
 
     named: Path | str | None = options.config or os.environ.get(CONFIG_VARIABLE)
-    overrides = _named_data_dir()
+    overrides = _named_folder()
     if not named and "data_dir" in overrides:
         beside = Path(overrides["data_dir"]) / SETTINGS_NAME
         named = beside if beside.is_file() else None
     return Path(named) if named else None
 
 
-def _named_data_dir() -> dict[str, Any]:
+def _named_folder() -> dict[str, Any]:
     """Return the data folder that was named, or that of the last demo; else the settings' own."""
     from drivefeed.settings import CONFIG_VARIABLE
 

@@ -34,7 +34,7 @@ VEIL = Veil(NAMES, words=words_of_ours())
         ("Run 'drivefeed account list'.", "Run 'drivefeed account list'."),
         ("Run 'drivefeed resume Salaries'.", "Run '…'."),
         ("mail to ada@contoso.example", "mail to <person>"),
-        ("at /home/ada/My Documents/x", "at <path> <path>"),
+        ("at /srv/ada/My Documents/x", "at <path> <path>"),
         ("https://contoso.sharepoint.com/sites/x?tempauth=abc", "https://<host>"),
         ("https://graph.microsoft.com/v1.0/me", "https://graph.microsoft.com"),
         ("contoso.sharepoint.com:443 answers", "<host>:443 answers"),

