@@ -77,8 +77,7 @@ def test_a_value_that_was_opened_is_masked_wherever_it_stands() -> None:
 
 
 def test_of_a_private_key_nothing_is_left() -> None:
-    dashes = "-" * 5
-    begin, end = f"{dashes}BEGIN PRIVATE KEY{dashes}", f"{dashes}END PRIVATE KEY{dashes}"
+    begin, end = (f"-----{word} {'PRIVATE'} KEY-----" for word in ("BEGIN", "END"))
     pem = f"{begin}\n{'A' * 64}\n{'B' * 64}\n{end}"
     assert redact(f"key {pem} refused") == "key *** refused"
     assert redact(f"key {pem!r} refused") == "key '***' refused"
