@@ -25,7 +25,9 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
     EmbeddingSettings,
     ExtractionSettings,
@@ -262,7 +264,9 @@ def load_settings(**overrides: Any) -> Settings:
             reason=Reason.MISCONFIGURED,
         )
     try:
-        return Settings(**overrides)
+        settings = Settings(**overrides)
+        hide(*secrets_in(settings))
+        return settings
     except ValidationError as error:
         lines = [
             f"  {'.'.join(str(part) for part in one['loc'])}: {one['msg']}"

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
+from drivefeed.domain.redact import redact
+
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
     from typing import TextIO
+
+_CODES = frozenset({"event", "level", "timestamp", "room", "stage", "outcome", "subject_id"})
+"""Keys whose values are words and ids of ours."""
 
 STAGE_SECONDS = Histogram(
     "drivefeed_stage_seconds",
@@ -58,9 +63,12 @@ def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = N
         else structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())
     )
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, renderer]
-        if json
-        else [*shared, renderer],
+        processors=[
+            *shared,
+            structlog.processors.format_exc_info,
+            _without_secrets,
+            renderer,
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
@@ -69,10 +77,20 @@ def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = N
         ),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(level=logging.WARNING, stream=stream or sys.stderr)
+    others = logging.StreamHandler(stream or sys.stderr)
+    others.setFormatter(_Redacting(logging.BASIC_FORMAT))
+    logging.basicConfig(level=logging.WARNING, handlers=[others])
     # It warns of a tick that is left out because the last one still runs, which is what we ask of
     # it: on a busy machine that would be a line a second.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+class _Redacting(logging.Formatter):
+    """Takes secrets out of what libraries log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, tracebacks included."""
+        return redact(super().format(record))
 
 
 class _Forgiving:
@@ -97,6 +115,16 @@ def _leave_out_none(
     _logger: Any, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     return {key: value for key, value in event.items() if value is not None}
+
+
+def _without_secrets(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Whatever an error says, nobody reads a secret in the log."""
+    return {
+        key: redact(value) if isinstance(value, str) and key not in _CODES else value
+        for key, value in event.items()
+    }
 
 
 def log(room: str) -> Any:

@@ -79,5 +79,14 @@ def span(name: str, **attributes: str | int | None) -> Iterator[None]:
         yield
         return
     known = {f"drivefeed.{key}": value for key, value in attributes.items() if value is not None}
-    with tracer.start_as_current_span(name, attributes=known):
-        yield
+    from opentelemetry.trace import StatusCode
+
+    # What the library would record of an exception by itself is its words, secrets and all.
+    with tracer.start_as_current_span(
+        name, attributes=known, record_exception=False, set_status_on_exception=False
+    ) as one:
+        try:
+            yield
+        except Exception as error:
+            one.set_status(StatusCode.ERROR, type(error).__name__)
+            raise

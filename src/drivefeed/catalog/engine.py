@@ -169,7 +169,11 @@ def _is_current(connection: Connection) -> bool:
     """Whether the newest migration was run; their files begin with their revisions, in order."""
     if not inspect(connection).has_table("alembic_version"):
         return False
-    names = [one.name for one in files("drivefeed.catalog.migrations.versions").iterdir()]
-    newest = max(name[:4] for name in names if re.match(r"\d{4}_", name))
     found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    return list(found) == [newest]
+    return list(found) == [newest_migration()]
+
+
+def newest_migration() -> str:
+    """Return the revision of the newest migration that this version knows."""
+    names = [one.name for one in files("drivefeed.catalog.migrations.versions").iterdir()]
+    return max(name[:4] for name in names if re.match(r"\d{4}_", name))

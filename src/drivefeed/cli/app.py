@@ -75,10 +75,12 @@ def main() -> None:
     try:
         app(prog_name="drivefeed")
     except Exception as error:
-        from drivefeed.cli.trouble import sentence_of
+        from drivefeed.cli.trouble import sentence_of, tell_defect
+        from drivefeed.domain.redact import redact
 
         words = sentence_of(error)
         if words is None:
+            sys.excepthook = tell_defect
             raise
-        sys.stderr.write(f"drivefeed: {words}\n")
+        sys.stderr.write(f"drivefeed: {redact(words)}\n")
         sys.exit(EXIT_TROUBLE)

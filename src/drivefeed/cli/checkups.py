@@ -1,187 +1,168 @@
-"""What the doctor looks at, part by part."""
+"""What the doctor looks at: which checks there are, and what each of them needs."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-from dataclasses import dataclass
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from drivefeed.bootstrap import add_account
-from drivefeed.catalog.sources import all_connections, all_drives
-from drivefeed.cli.words import meaning_of, remedy_of, size_of
-from drivefeed.domain.errors import DrivefeedError
-from drivefeed.domain.remote import DriveRef
+from drivefeed import bootstrap
+from drivefeed.account_parts import open_ring
+from drivefeed.catalog import examination as catalog_examination
+from drivefeed.catalog.credentials import census
+from drivefeed.cli.checkups_accounts import AccountChecks
+from drivefeed.cli.checkups_parts import PartChecks
+from drivefeed.cli.checkups_settings import settings_findings
+from drivefeed.cli.context import daemon_client
+from drivefeed.outward import outbound_of
+from drivefeed.services.checkups.catalogs import catalog_findings
+from drivefeed.services.checkups.examination import Examination
+from drivefeed.services.checkups.finding import Finding, green, red, yellow
+from drivefeed.services.checkups.folders import (
+    LEAST_FREE_BYTES,
+    LEAST_FREE_TEMP_BYTES,
+    look_at_folder,
+)
+from drivefeed.services.checkups.network import Hosts
+from drivefeed.services.checkups.queues import delivery_findings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import httpx
 
-    from drivefeed.bootstrap import Parts
-    from drivefeed.settings import AccountSettings, Settings
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.settings import Settings
 
-GREEN, YELLOW, RED = "green", "yellow", "red"
-_LEAST_FREE_BYTES = 2 * 1024**3
-_NO_SPACE_BYTES = 64 * 1024**2
+CATALOG_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one part; what is not green has a remedy."""
+async def examine(
+    settings: Settings,
+    config: Path | None,
+    on_change: Callable[[Sequence[str]], None] | None = None,
+) -> list[Finding]:
+    """Look at the whole installation.
 
-    part: str
-    colour: str
-    words: str
-    remedy: str = ""
-
-
-def disk(settings: Settings) -> list[Finding]:
-    """Look at the data folder: whether it is ours to write, and how much room there is."""
-    folder = settings.data_dir.absolute()
-    there = next(one for one in (folder, *folder.parents) if one.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        words = f"'{there}' cannot be written."
-        return [Finding("disk", RED, words, "Choose another data folder with --data.")]
-    free = shutil.disk_usage(there).free
-    words = f"{size_of(free)} free in {folder}."
-    if free < _NO_SPACE_BYTES:
-        return [Finding("disk", RED, words, "Free some space; the work goes on by itself.")]
-    if free < _LEAST_FREE_BYTES:
-        return [Finding("disk", YELLOW, words, "Free some space before the disk is full.")]
-    return [Finding("disk", GREEN, words)]
+    Args:
+        config: the file that the settings were read from.
+        on_change: is told the names of the checks under way whenever one begins or ends.
+    """
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(daemon_client(settings))
+        return await Doctor(settings, config, client, stack, on_change).examine()
 
 
-async def daemon(client: httpx.AsyncClient | None) -> Finding:
-    """Ask the daemon how it is."""
-    if client is None:
-        remedy = "Start it with 'drivefeed up', or a demo with 'drivefeed demo'."
-        return Finding("daemon", YELLOW, "No daemon runs on this data folder.", remedy)
-    health = (await client.get("/healthz")).json()
-    if health["down"]:
-        words = "; ".join(f"{part}: {said}" for part, said in health["down"].items())
-        remedy = "Repair the part; the work goes on by itself when it answers."
-        return Finding("daemon", RED, f"Parts are down: {words}", remedy)
-    words = f"Process {health['pid']} answers; longest stall {health['longest_stall_ms']} ms."
-    return Finding("daemon", GREEN, words)
+class Doctor:
+    """One examination of one installation.
 
+    Attributes:
+        catalog: there once its check opened it.
+    """
 
-async def queue(parts: Parts) -> list[Finding]:
-    """Ask Redis whether it answers and is set up as a queue has to be."""
-    from drivefeed.queue.bullmq import BullmqQueue
-    from drivefeed.queue.embedded import embedded_url
+    def __init__(
+        self,
+        settings: Settings,
+        config: Path | None,
+        client: httpx.AsyncClient | None,
+        stack: AsyncExitStack,
+        on_change: Callable[[Sequence[str]], None] | None,
+    ) -> None:
+        self.settings = settings
+        self.client = client
+        self.stack = stack
+        self.around = bootstrap.Surroundings.real()
+        self.catalog: Catalog | None = None
+        self.examination = Examination(on_change)
+        self._config = config
 
-    settings = parts.settings
-    if settings.redis_url is not None:
-        url: str | None = settings.redis_url.get_secret_value()
-    else:
-        url = embedded_url(settings.data_dir / "queue")
-    if url is None:
-        words = "The embedded queue server is not running."
-        return [Finding("queue", YELLOW, words, "Nothing: it starts and ends with the daemon.")]
-    redis = BullmqQueue(url, prefix=settings.queue_prefix, name="doctor", ids=parts.around.ids)
-    try:
-        await redis.check()
-        warnings = [
-            Finding("queue", YELLOW, words, "Change it in the configuration of Redis.")
-            for words in await redis.warnings()
+    async def examine(self) -> list[Finding]:
+        """Run all checks; findings come in the order in which checks are added here."""
+        add = self.examination.add
+        parts = PartChecks(self)
+        add("settings", self._settings)
+        add("disk", self._disk)
+        add("catalog", self._catalog, needs=["disk"], seconds=CATALOG_SECONDS)
+        add("secret key", self._secret_key, needs=["catalog"])
+        add("daemon", parts.daemon)
+        if getattr(self.settings, "web_port", None) is not None:
+            add("web", parts.web, needs=["daemon"])
+        parts.add_all()
+        add("deliveries", self._deliveries, needs=["catalog"])
+        add("network", self._network, after=["catalog"])
+        findings = await self.examination.run()
+        return [*findings, *parts.board()]
+
+    async def _settings(self) -> list[Finding]:
+        return await asyncio.to_thread(settings_findings, self.settings, self._config)
+
+    async def _disk(self) -> list[Finding]:
+        return [
+            await asyncio.to_thread(
+                look_at_folder,
+                self.settings.data_dir,
+                "data folder",
+                "Let the user of drivefeed write there, or choose another one with --data.",
+                least_free=LEAST_FREE_BYTES,
+            ),
+            await asyncio.to_thread(
+                look_at_folder,
+                Path(tempfile.gettempdir()),
+                "temporary folder",
+                "Let the user of drivefeed write there, or name another one in TMPDIR.",
+                least_free=LEAST_FREE_TEMP_BYTES,
+            ),
         ]
-    except DrivefeedError as error:
-        return [Finding("queue", RED, str(error), "Repair it; nothing is lost meanwhile.")]
-    finally:
-        await redis.aclose()
-    return warnings or [Finding("queue", GREEN, "Answers, evicts nothing, writes to disk.")]
 
+    async def _catalog(self) -> list[Finding]:
+        url = self.settings.catalog_url
+        path = url.removeprefix("sqlite:///")
+        where = f"'{path}'" if path != url else "The database"
+        state = await asyncio.to_thread(catalog_examination.look, url)
+        if not state.exists:
+            remedy = "'drivefeed init' makes one, and so do 'drivefeed up' and 'drivefeed demo'."
+            return [yellow("catalog", f"There is no catalog at {where} yet.", remedy)]
+        findings = list(catalog_findings(state, where))
+        if state.is_current and all(one.is_well for one in findings):
+            self.catalog = await self.stack.enter_async_context(
+                bootstrap.open_memory(self.settings, self.around)
+            )
+        return findings
 
-async def store(parts: Parts) -> Finding:
-    """Write, conditionally write, read and delete a small object."""
-    try:
-        await parts.store.check()
-    except DrivefeedError as error:
-        remedy = "Repair the store or its settings; what waits goes on by itself."
-        return Finding("store", RED, str(error), remedy)
-    words = "Writes, refuses to write twice under one key, reads and deletes."
-    return Finding("store", GREEN, words)
+    async def _secret_key(self) -> list[Finding]:
+        if self.catalog is None:
+            return []
+        ring = open_ring(self.settings)
+        sealed = await census(self.catalog)
+        count = sum(sealed.values())
+        if not count:
+            return [green("secret key", "Nothing is sealed yet.")]
+        remedy = (
+            "Bring back the key that sealed them (secret.key in the data folder, or "
+            "DRIVEFEED_SECRET_KEY); if it is lost, enter the secrets of the accounts again with "
+            "'drivefeed account reconnect'."
+        )
+        shut = await catalog_examination.unopened(self.catalog, ring)
+        if shut:
+            told = {name: f"The credential of '{name}': {words}" for name, words in shut.items()}
+            return [red("secret key", words, remedy, subject=name) for name, words in told.items()]
+        old = len(set(sealed) - {(await asyncio.to_thread(lambda: ring.newest)).key_id})
+        if old:
+            words = f"All {count} credentials open, some of them with an older key."
+            return [yellow("secret key", words, "Run 'drivefeed secrets rotate'.")]
+        return [green("secret key", f"Opens each of {count} credentials.")]
 
+    async def _deliveries(self) -> list[Finding]:
+        if self.catalog is None:
+            return []
+        now = self.around.clock.now()
+        waiting = await catalog_examination.oldest_waiting(self.catalog, now=now)
+        return list(delivery_findings(waiting, now=now, is_running=self.client is not None))
 
-async def index(parts: Parts, client: httpx.AsyncClient | None) -> Finding:
-    """Ask the index whether it answers and was made for the embedding model."""
-    if client is not None and not parts.settings.qdrant_url:
-        return Finding("index", GREEN, "Embedded, opened by the daemon, fits the embedding model.")
-    try:
-        await parts.index.check()
-        count = await parts.index.count()
-    except DrivefeedError as error:
-        remedy = "Repair it, or the settings that name it; what waits goes on by itself."
-        return Finding("index", RED, str(error), remedy)
-    return Finding("index", GREEN, f"Answers, fits the embedding model, holds {count} points.")
-
-
-async def accounts(parts: Parts, *, is_running: bool) -> list[Finding]:
-    """Sign in with each account, and open each drive that a connection names."""
-    findings = []
-    for account in parts.settings.accounts:
-        wanted = {one.drive_id for one in parts.settings.connections if one.account == account.name}
-        if not wanted:
-            words = f"'{account.name}': no connection uses it."
-            findings.append(Finding("account", YELLOW, words, "Connect a folder, or remove it."))
-        findings += [
-            await _account(parts, account, drive_id, is_running=is_running)
-            for drive_id in sorted(wanted)
-        ]
-    return findings
-
-
-async def _account(
-    parts: Parts, account: AccountSettings, drive_id: str, *, is_running: bool
-) -> Finding:
-    known = await add_account(parts, account)
-    try:
-        drive = await parts.source.drive(DriveRef(known, drive_id))
-    except DrivefeedError as error:
-        host = urlsplit(account.graph_url or "").hostname
-        if host == "127.0.0.1" and not is_running:
-            words = f"'{account.name}' belongs to a demo, and its graphsim is not running."
-            return Finding("account", YELLOW, words, "Start it with 'drivefeed demo'.")
-        remedy = "Check tenant, client id, secret and permissions in the settings."
-        return Finding("account", RED, f"'{account.name}': {error}", remedy)
-    return Finding("account", GREEN, f"'{account.name}' signs in and may read '{drive.name}'.")
-
-
-async def drives(parts: Parts) -> list[Finding]:
-    """Look at what the catalog knows of each drive and connection."""
-    findings = []
-    for drive in await all_drives(parts.catalog):
-        code = drive.attention or drive.hold
-        if code is None:
-            findings.append(Finding("drive", GREEN, f"'{drive.name}' is followed."))
-        else:
-            colour = RED if drive.attention else YELLOW
-            words = f"'{drive.name}': {meaning_of(code)} {drive.detail or ''}".rstrip()
-            findings.append(Finding("drive", colour, words, remedy_of(code)))
-    for one in await all_connections(parts.catalog):
-        if one.attention is not None:
-            words = f"'{one.name}': {meaning_of(one.attention)}"
-            findings.append(Finding("connection", RED, words, remedy_of(one.attention)))
-        elif one.paused:
-            words = f"'{one.name}' is paused."
-            findings.append(Finding("connection", YELLOW, words, "'drivefeed resume' resumes it."))
-    return findings
-
-
-def board(settings: Settings) -> list[Finding]:
-    """Compare the board's list of queues with the table in code; nothing without a checkout."""
-    from drivefeed.queue.table import queues_json
-
-    path = Path(__file__).parents[3] / "bull-board" / "queues.json"
-    if not path.is_file():
+    async def _network(self) -> list[Finding]:
+        """Add a check for every host that is needed, and for what is read through it."""
+        hosts = Hosts(outbound_of(self.settings), self.around.clock)
+        await AccountChecks(self, hosts).add_all()
         return []
-    try:
-        listed = json.loads(path.read_text(encoding="utf-8"))["queues"]
-    except (ValueError, KeyError):
-        listed = None
-    if listed != queues_json(settings.queue_prefix)["queues"]:
-        words = "bull-board/queues.json does not list the queues of this version."
-        return [Finding("board", YELLOW, words, "Write it anew with 'make format'.")]
-    return [Finding("board", GREEN, "Lists the queues of this version.")]

@@ -186,11 +186,37 @@ def verify(*, as_json: Json = False) -> None:
     show_certificate(as_json=as_json)
 
 
-def doctor(*, as_json: Json = False) -> None:
-    """Check every part; exit code 1 if something is red."""
+def doctor(
+    *,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 also for what is yellow or unknown.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every part of the installation; exit code 1 if something is red."""
     from drivefeed.cli.doctor import show_findings
 
-    show_findings(as_json=as_json)
+    show_findings(as_json=as_json, strict=strict)
+
+
+def support_bundle(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The ZIP to write.", readable=False)
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="The log, where it is kept.", readable=False)
+    ] = None,
+    *,
+    with_names: Annotated[
+        bool,
+        typer.Option("--with-names", help="Leave names of files, people and tenants in."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a ZIP for whoever is asked for help, without secrets and names."""
+    from drivefeed.cli.support_bundle import make_bundle
+
+    make_bundle(output, log, with_names=with_names, as_json=as_json)
 
 
 def reindex(
@@ -249,6 +275,6 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),
     "Connect": (access.probe, access.registration),
-    "Examine": (verify, doctor, queues, board_env, version),
+    "Examine": (verify, doctor, support_bundle, queues, board_env, version),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

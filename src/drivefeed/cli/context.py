@@ -58,15 +58,8 @@ def settings_for_commands() -> Settings:
     """
     from drivefeed.settings import CONFIG_VARIABLE, load_settings
 
-    overrides: dict[str, Any] = {}
-    named: Path | str | None = options.config or os.environ.get(CONFIG_VARIABLE)
-    if options.data_dir is not None:
-        overrides["data_dir"] = options.data_dir
-    elif not named and LAST_DEMO_FILE.is_file():
-        overrides["data_dir"] = Path(LAST_DEMO_FILE.read_text(encoding="utf-8").strip())
-    if not named and "data_dir" in overrides:
-        beside = Path(overrides["data_dir"]) / SETTINGS_NAME
-        named = beside if beside.is_file() else None
+    overrides = _named_folder()
+    named = settings_file()
     before = os.environ.get(CONFIG_VARIABLE)
     if named:
         os.environ[CONFIG_VARIABLE] = str(named)
@@ -75,6 +68,30 @@ def settings_for_commands() -> Settings:
     finally:
         if named and before is None:
             del os.environ[CONFIG_VARIABLE]
+
+
+def settings_file() -> Path | None:
+    """Return the file that settings are read from, or None where there is none."""
+    from drivefeed.settings import CONFIG_VARIABLE
+
+    named: Path | str | None = options.config or os.environ.get(CONFIG_VARIABLE)
+    overrides = _named_folder()
+    if not named and "data_dir" in overrides:
+        beside = Path(overrides["data_dir"]) / SETTINGS_NAME
+        named = beside if beside.is_file() else None
+    return Path(named) if named else None
+
+
+def _named_folder() -> dict[str, Any]:
+    """Return the data folder that was named, or that of the last demo; else the settings' own."""
+    from drivefeed.settings import CONFIG_VARIABLE
+
+    if options.data_dir is not None:
+        return {"data_dir": options.data_dir}
+    named = options.config or os.environ.get(CONFIG_VARIABLE)
+    if not named and LAST_DEMO_FILE.is_file():
+        return {"data_dir": Path(LAST_DEMO_FILE.read_text(encoding="utf-8").strip())}
+    return {}
 
 
 def existing_settings() -> Settings:

@@ -2,65 +2,97 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from drivefeed.bootstrap import open_parts
-from drivefeed.cli import checkups
-from drivefeed.cli.checkups import GREEN, RED, YELLOW, Finding
-from drivefeed.cli.context import EXIT_NOT_CLEAN, daemon_client, run, settings_for_commands
+from drivefeed.cli.checkups import examine
+from drivefeed.cli.context import EXIT_NOT_CLEAN, run, settings_file, settings_for_commands
 from drivefeed.cli.output import escape, on_terminal, print_json, say
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.redact import redact
+from drivefeed.services.checkups.finding import Colour, Finding, red
 
 if TYPE_CHECKING:
-    from drivefeed.settings import Settings
+    from collections.abc import Callable, Iterator, Sequence
 
-_SHOWN = {GREEN: "[green]✓[/]", YELLOW: "[dark_orange3]![/]", RED: "[red]✗[/]"}
-_PART_COLUMNS = 12
+_SHOWN = {
+    Colour.GREEN: "[green]✓[/]",
+    Colour.YELLOW: "[dark_orange3]![/]",
+    Colour.RED: "[red]✗[/]",
+    Colour.GREY: "[dim]·[/]",
+}
+_PART_COLUMNS = 18
+_NAMED = 4
 
 
-def show_findings(*, as_json: bool) -> None:
-    """Check every part; exit code 1 if something is red."""
-    findings = run(_examine(settings_for_commands()))
+def show_findings(*, as_json: bool, strict: bool) -> None:
+    """Check every part; exit code 1 if something is red, or with ``strict`` not green."""
+    findings = look_at_everything()
     if as_json:
         print_json([asdict(one) for one in findings])
     else:
         for one in findings:
             _show(one)
-    if any(one.colour == RED for one in findings):
+        say(_sum_of(findings))
+    bad = {Colour.RED, Colour.YELLOW, Colour.GREY} if strict else {Colour.RED}
+    if any(one.colour in bad for one in findings):
         raise typer.Exit(EXIT_NOT_CLEAN)
 
 
-async def _examine(settings: Settings) -> list[Finding]:
-    findings = checkups.disk(settings)
-    if any(one.colour == RED for one in findings):
-        return findings
-    async with open_parts(settings) as parts, daemon_client(settings) as client:
-        return [
-            *findings,
-            Finding("catalog", GREEN, f"{settings.catalog_url}: migrated and open."),
-            await checkups.daemon(client),
-            *await checkups.queue(parts),
-            await checkups.store(parts),
-            await checkups.index(parts, client),
-            *await checkups.accounts(parts, is_running=client is not None),
-            *await checkups.drives(parts),
-            *checkups.board(settings),
-        ]
+def look_at_everything() -> list[Finding]:
+    """Return what is found of the installation that the command is about.
+
+    Settings that cannot be read are a finding as well, the only one there is then.
+    """
+    try:
+        settings = settings_for_commands()
+    except NeedsAttention as error:
+        remedy = "Correct these lines; docs/settings.md lists every setting with its meaning."
+        return [red("settings", redact(str(error)), remedy)]
+    with _progress() as on_change:
+        return run(examine(settings, settings_file(), on_change))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Sequence[str]], None] | None]:
+    """Show on a terminal what is being looked at; on standard error, so that output stays clean."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Console(stderr=True, highlight=False).status("Looking …") as status:
+
+        def tell(names: Sequence[str]) -> None:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            listed = ", ".join(one.replace(":", " ") for one in names[:_NAMED])
+            status.update(f"Looking at {escape(listed)}{more} …")
+
+        yield tell
 
 
 def _show(one: Finding) -> None:
-    line = f"{_SHOWN[one.colour]} [bold]{one.part:<{_PART_COLUMNS}}[/]"
+    subject = f" ({one.subject})" if one.subject and one.subject not in one.words else ""
+    words = escape(f"{one.words}{subject}")
     if not on_terminal():
         remedy = f" → {escape(one.remedy)}" if one.remedy else ""
-        say(f"{one.colour:<6} {one.part:<{_PART_COLUMNS}} {escape(one.words)}{remedy}")
+        say(f"{one.colour:<6} {one.part:<{_PART_COLUMNS}} {words}{remedy}")
         return
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(line, escape(one.words))
+    grid.add_row(f"{_SHOWN[one.colour]} [bold]{one.part:<{_PART_COLUMNS}}[/]", words)
     if one.remedy:
         grid.add_row("", f"[dim]→ {escape(one.remedy)}[/]")
     say(grid)
+
+
+def _sum_of(findings: list[Finding]) -> str:
+    counts = Counter(one.colour for one in findings)
+    told = [f"{counts[colour]} {colour}" for colour in Colour if counts[colour]]
+    return f"{len(findings)} findings: {', '.join(told)}."

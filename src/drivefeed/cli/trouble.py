@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+import traceback
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.domain.redact import redact
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 _CATALOG = {
     "locked": "The catalog is busy: another process has been writing to it for a while. Try again.",
@@ -40,6 +45,13 @@ def sentence_of(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"'{error.filename}' cannot be used: {error.strerror}."
     return None
+
+
+def tell_defect(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the traceback of a defect without secrets; takes the place of ``sys.excepthook``."""
+    sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _is(error: BaseException, module: str, name: str) -> bool:

@@ -8,6 +8,11 @@ the text still says which parameter or header there was.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MASK = "***"
 """What stands in place of a secret."""
@@ -59,13 +64,74 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     # Our own API keys, links and sessions; the beginning, by which people know them, may be read
     (re.compile(r"\b(d[fls]_[0-9a-f]{8}_)[A-Za-z0-9_-]{20,}"), rf"\1{MASK}"),
+    # Private keys, also where the ends of lines were escaped
+    (
+        re.compile(
+            r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?(?:-----END [A-Z ]*KEY-----|\Z)", re.DOTALL
+        ),
+        MASK,
+    ),
+    # Whoever knows the address of such a webhook may post there
+    (
+        re.compile(
+            r"(?i)\b(https?://(?:hooks\.slack\.com|[a-z0-9.-]+\.(?:webhook\.office|logic\.azure)"
+            r"\.com)/)[^\s'\"<>)]+"
+        ),
+        rf"\1{MASK}",
+    ),
     # JSON web tokens, wherever they stand
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"), MASK),
 )
 
 
+_LEAST = 8
+_MOST_HIDDEN = 1_000
+
+
+class _Hidden:
+    """Values that are masked by themselves; the oldest are let go when there are very many."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, None] = {}
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, values: Iterable[str]) -> None:
+        """Mask these, and forget the order in which they were used."""
+        for value in values:
+            for one in {value, quote(value, safe="")}:
+                self._values.pop(one, None)
+                self._values[one] = None
+        while len(self._values) > _MOST_HIDDEN:
+            del self._values[next(iter(self._values))]
+        self._pattern = None
+
+    def without(self, text: str) -> str:
+        """Return text with the values masked."""
+        if not self._values:
+            return text
+        if self._pattern is None:
+            # The longest first: one may be the beginning of another.
+            longest_first = sorted(self._values, key=len, reverse=True)
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        return self._pattern.sub(MASK, text)
+
+
+_hidden = _Hidden()
+
+
+def hide(*secrets: str) -> None:
+    """Mask these values from now on wherever they stand, also where nothing says what they are.
+
+    Whoever opens a secret says so here. Of several lines each is hidden by itself; what is shorter
+    than eight characters is not, because it would be found in the middle of everything.
+    """
+    lines = (line.strip() for secret in secrets for line in secret.splitlines())
+    _hidden.add(line for line in lines if len(line) >= _LEAST and not line.startswith("-----"))
+
+
 def redact(text: str) -> str:
     """Return ``text`` with passwords, tokens and signatures replaced by ``***``."""
+    text = _hidden.without(text)
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text

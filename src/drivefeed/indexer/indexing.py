@@ -18,6 +18,7 @@ from drivefeed.domain.errors import (
     Transient,
 )
 from drivefeed.domain.identity import point_id
+from drivefeed.domain.redact import redact
 from drivefeed.indexer.chunk import chunk_pages
 from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
@@ -94,7 +95,7 @@ class Indexing:
             extraction = await self._extract(job.submission)
         except Permanent as error:
             await self._jobs.finish(
-                job_id, IndexJobState.REFUSED, reason=error.reason, detail=str(error)
+                job_id, IndexJobState.REFUSED, reason=error.reason, detail=redact(str(error))
             )
             return
         await steps.tell(_PARSED)

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -103,7 +104,14 @@ class WebhookChannel:
         return f"The webhook at {host or 'no host'}"
 
     def _without_url(self, text: str) -> str:
-        return redact(text.replace(self._url, "the URL"))
+        """Leave the address out: whoever knows it may post, and some servers repeat its path."""
+        text = text.replace(self._url, "the URL")
+        with suppress(httpx.InvalidURL):
+            path = httpx.URL(self._url).raw_path.decode("ascii", "replace")
+            for one in (path, path.partition("?")[0]):
+                if len(one) > 1:
+                    text = text.replace(one, "/…")
+        return redact(text)
 
 
 WRITERS: dict[str, Callable[[Message], dict[str, Any]]] = {

@@ -14,7 +14,7 @@ from drivefeed.queue.faults import address
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-_OLDEST = (6, 2)
+OLDEST = (6, 2)
 
 
 async def faults_in(client: Redis, url: str) -> PartDown | None:
@@ -26,13 +26,13 @@ async def faults_in(client: Redis, url: str) -> PartDown | None:
     info = await client.info()
     where = address(url)
     version = str(info.get("redis_version", ""))
-    if _numbers(version) < _OLDEST:
+    if numbers_of(version) < OLDEST:
         return _down(
             f"Redis at {where} has version {version}, and the queues need 6.2 or newer (or "
             "Valkey); upgrade it."
         )
     policy = str(info.get("maxmemory_policy", "noeviction"))
-    if policy != "noeviction" and await _may_configure(client):
+    if policy != "noeviction" and await may_configure(client):
         return _down(
             f"Redis at {where} throws keys away when its memory is full (maxmemory-policy "
             f"{policy}), and jobs would vanish or get stuck; set maxmemory-policy to noeviction."
@@ -54,7 +54,7 @@ async def warnings_in(client: Redis, url: str) -> list[str]:
     where = address(url)
     found = []
     policy = str(info.get("maxmemory_policy", "noeviction"))
-    if policy != "noeviction" and not await _may_configure(client):
+    if policy != "noeviction" and not await may_configure(client):
         found.append(
             f"Redis at {where} throws keys away when its memory is full (maxmemory-policy "
             f"{policy}) and does not let us see its configuration; ask its provider for "
@@ -69,17 +69,19 @@ async def warnings_in(client: Redis, url: str) -> list[str]:
     return found
 
 
-async def _may_configure(client: Redis) -> bool:
+async def may_configure(client: Redis) -> bool:
+    """Whether this Redis lets us see its configuration, and so lets its owner change it."""
     with contextlib.suppress(errors.ResponseError):
         await client.config_get("maxmemory-policy")
         return True
     return False
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version; a hidden one is taken for recent."""
     found = re.findall(r"\d+", version)
     # A service that hides its version is taken for a recent one.
-    return tuple(map(int, found[:2])) if found else _OLDEST
+    return tuple(map(int, found[:2])) if found else OLDEST
 
 
 def _down(sentence: str) -> PartDown:

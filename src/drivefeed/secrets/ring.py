@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import hide
 from drivefeed.secrets.sealing import Key, seal, unseal
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class KeyRing:
             stamp = self.place.stamp()
             if not self._keys or afresh or stamp != self._stamp:
                 self._keys = self.place.load()
+                hide(*(base64.b64encode(key.secret).decode() for key in self._keys))
                 self._stamp = self.place.stamp()
             return self._keys
 

@@ -16,6 +16,7 @@ from drivefeed.catalog.credentials import CredentialKind, load
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import hide, redact
 from drivefeed.outbound import Outbound
 from drivefeed.sources.graph.account import (
     ClientCertificate,
@@ -115,7 +116,7 @@ class AccountBook:
         except NeedsAttention as error:
             self._accounts.pop(row.account_id, None)
             if self._failed.get(row.account_id) != str(error):
-                await note_state(self._catalog, row.account_id, error.reason, str(error))
+                await note_state(self._catalog, row.account_id, error.reason, redact(str(error)))
             self._failed[row.account_id] = str(error)
             return False
         self._failed.pop(row.account_id, None)
@@ -141,7 +142,7 @@ class AccountStates:
         revision, before, at = self._last.get(account.account_id, (0, None, 0))
         if (revision, before) == (account.revision, reason) and now - at < _LOOK_AGAIN_MS:
             return
-        words = str(error) if error is not None else ""
+        words = redact(str(error)) if error is not None else ""
         told = await note_state(self._catalog, account.account_id, reason, words)
         self._last[account.account_id] = (account.revision, reason, now)
         if told and reason is None:
@@ -195,7 +196,9 @@ async def _opened(catalog: Catalog, ring: KeyRing, row: Account, kind: Credentia
     found = await load(catalog, ring, row.account_id, kind)
     if found is None:
         raise _incomplete(f"Account '{row.name}' has no {kind} any more.")
-    return found.plain.decode()
+    secret = found.plain.decode()
+    hide(secret)
+    return secret
 
 
 def graph_account(row: Account, sign_in: SignIn, outbound: Outbound) -> GraphAccount:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog.credentials import CredentialKind, load, revision_of, save
 from drivefeed.catalog.heartbeats import release_lease, take_lease
 from drivefeed.domain.errors import Transient
+from drivefeed.domain.redact import hide
 from drivefeed.sources.graph.tokens import KeptTokens
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 TURN_MS = 60_000
 """How long a turn lasts at most; a refresh makes two requests of 15 seconds each."""
 _LOOK_AGAIN_SECONDS = 0.2
+_TOKENS = re.compile(r'"secret":\s*"([^"]+)"')
+"""How MSAL writes tokens into its cache."""
 
 
 class CatalogTokenStore:
@@ -37,7 +41,11 @@ class CatalogTokenStore:
     async def load(self, account_id: str) -> KeptTokens | None:
         """Return the newest cache, or None."""
         found = await load(self._catalog, self._ring, account_id, CredentialKind.TOKENS)
-        return None if found is None else KeptTokens(found.plain.decode(), found.revision)
+        if found is None:
+            return None
+        cache = found.plain.decode()
+        hide(*_TOKENS.findall(cache))
+        return KeptTokens(cache, found.revision)
 
     async def revision(self, account_id: str) -> int | None:
         """Return the revision of the newest cache without opening it."""
@@ -45,6 +53,7 @@ class CatalogTokenStore:
 
     async def save(self, account_id: str, cache: str, *, after: int | None) -> int | None:
         """Keep a cache in place of the one with revision ``after``; None where it was too late."""
+        hide(*_TOKENS.findall(cache))
         return await save(
             self._catalog,
             self._ring,

@@ -12,6 +12,7 @@ from drivefeed.catalog.waiting import clear_cured
 from drivefeed.domain.access import CURED_WITH_DRIVE
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import redact
 from drivefeed.ports import Stage
 from drivefeed.stages.outcome import Again, Ask, Outcome, Rest
 
@@ -88,7 +89,7 @@ class Discover(SubjectStage):
         try:
             return await self._follow(drive)
         except NeedsAttention as error:
-            return Ask(error.reason, str(error))
+            return Ask(error.reason, redact(str(error)))
 
     async def _follow(self, drive: Drive) -> Outcome:
         started = time.monotonic()

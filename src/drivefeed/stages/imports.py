@@ -13,6 +13,7 @@ from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
 from drivefeed.domain.identity import idempotency_key, object_key
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import redact
 from drivefeed.stages.outcome import Advance, Again, Ask, Outcome, Rest
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ class ImportStage(ABC):
         try:
             outcome = await self.work(Task(claim, delivery, document, one, file))
         except Permanent as error:
-            outcome = Advance(Event.REFUSED, reason=error.reason, detail=str(error))
+            outcome = Advance(Event.REFUSED, reason=error.reason, detail=redact(str(error)))
         except NeedsAttention as error:
-            return Ask(error.reason, str(error))
+            return Ask(error.reason, redact(str(error)))
         if isinstance(outcome, Advance):
             # What happened belongs to the round that was worked on, whatever the round is by now.
             return replace(outcome, round=one.round)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from drivefeed.catalog import reminders
 from drivefeed.domain.errors import Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.redact import redact
 from drivefeed.ports import Stage
 from drivefeed.stages.breaker import HOLDS, Breakers
 from drivefeed.stages.outcome import Again, Ask, Outcome
@@ -138,25 +139,30 @@ class Runner:
             await asyncio.shield(self._hand_back(claim))
             raise
         except Throttled as error:
-            return Again(int(error.seconds * 1000), hold=Reason.THROTTLED, detail=str(error))
+            return Again(
+                int(error.seconds * 1000), hold=Reason.THROTTLED, detail=redact(str(error))
+            )
         except PartDown as error:
             return self._part_down(error, words)
         except Exception as error:
             await self._failed(stage, claim, delivery, error)
-            words.warning("attempt_failed", error=str(error), error_type=type(error).__name__)
+            words.warning(
+                "attempt_failed", error=redact(str(error)), error_type=type(error).__name__
+            )
             raise
         for part in stage.parts:
             self._breakers.close(part)
         return outcome
 
     def _part_down(self, error: PartDown, words: Any) -> Again:
+        said = redact(str(error))
         if error.part is Part.CATALOG:
             # No breaker: whoever writes next finds out whether there is room again.
-            words.warning("part_down", part=error.part, error=str(error))
+            words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
-        wait = self._breakers.trip(error.part, str(error))
-        words.warning("part_down", part=error.part, error=str(error), wait_ms=wait)
-        return Again(wait, hold=HOLDS[error.part], detail=str(error))
+        wait = self._breakers.trip(error.part, said)
+        words.warning("part_down", part=error.part, error=said, wait_ms=wait)
+        return Again(wait, hold=HOLDS[error.part], detail=said)
 
     async def _failed(
         self, stage: StageRun, claim: Claim, delivery: Delivery, error: Exception
@@ -164,10 +170,10 @@ class Runner:
         """A fault of the file: the queue tries again, or a person is asked after the last."""
         ATTEMPTS_FAILED.labels(stage.stage).inc()
         if delivery.attempt < delivery.attempts:
-            await stage.attempt_failed(claim, str(error), delivery)
+            await stage.attempt_failed(claim, redact(str(error)), delivery)
             return
         await stage.commit(
-            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {error}")
+            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {redact(str(error))}")
         )
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:

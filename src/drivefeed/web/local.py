@@ -18,6 +18,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from drivefeed import __version__
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
@@ -113,6 +114,7 @@ class LocalApi:
         async def health() -> dict[str, Any]:
             return {
                 "status": "ok",
+                "version": __version__,
                 "pid": os.getpid(),
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from drivefeed.domain.redact import redact
+from drivefeed.domain.redact import hide, redact
 
 SECRET = "s3cr3t-V4lue.of+a/kind"
 TOKEN = "eyJ0eXAiOiJKV1Qi.eyJhdWQiOiIwMDAw.c2lnbmF0dXJl"
@@ -67,3 +67,25 @@ def test_our_own_keys_go_and_their_beginning_stays(kind: str) -> None:
     for text in (f"GET /sign-in/once?link={key}", f"Cookie: drivefeed_8765={key}; a=b", key):
         assert "aB3" not in redact(text)
     assert redact(f"the key {key}.") == f"the key {kind}_0123abcd_***."
+
+
+def test_a_value_that_was_opened_is_masked_wherever_it_stands() -> None:
+    hide("nobody-would-know-this-one", "a/b+c defghij", "short")
+    assert redact("said nobody-would-know-this-one to all") == "said *** to all"
+    assert redact("?x=a%2Fb%2Bc%20defghij") == "?x=***"
+    assert redact("a short word") == "a short word"
+
+
+def test_of_a_private_key_nothing_is_left() -> None:
+    dashes = "-" * 5
+    begin, end = f"{dashes}BEGIN PRIVATE KEY{dashes}", f"{dashes}END PRIVATE KEY{dashes}"
+    pem = f"{begin}\n{'A' * 64}\n{'B' * 64}\n{end}"
+    assert redact(f"key {pem} refused") == "key *** refused"
+    assert redact(f"key {pem!r} refused") == "key '***' refused"
+    assert redact(f"key {pem[:100]}") == "key ***"
+    hide(pem)
+    assert redact(f"line {'B' * 64} of it") == "line *** of it"
+
+
+def test_the_address_of_a_webhook_is_one() -> None:
+    assert redact("https://hooks.slack.com/services/T0/B0/x") == "https://hooks.slack.com/***"
