@@ -63,6 +63,8 @@ async def main(job: dict[str, Any], seed: int) -> None:
             try:
                 token = await credential.get_token()
             except Transient:
+                # The lease may be somebody else's for a while.
+                await asyncio.sleep(0.05)
                 continue
             headers = {"Authorization": f"Bearer {token.token}"}
             answer = await graph.get(job["probe"], headers=headers)

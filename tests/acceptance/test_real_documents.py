@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SLOW_READER = "bug65649.docx"
-"""Two libraries never come back from this file."""
+"""Two libraries never come back from this file; its text takes longer than that of all others."""
 
 EXPECTED_WARNINGS = {"loop_stalled"}
 """A busy machine may hold up the event loop; how long is measured, not tested."""
@@ -34,20 +35,40 @@ EXPECTED_WARNINGS = {"loop_stalled"}
 
 @dataclass(frozen=True)
 class Outing:
-    """A demo over the folder with real documents, run to its end."""
+    """A demo over a folder with real documents, run to its end.
+
+    Attributes:
+        folder: the documents; all of them only in the soak run.
+    """
 
     cwd: Path
+    folder: Path
     data: Path
     run: Run
 
+    @property
+    def is_whole(self) -> bool:
+        return self.folder == CORPUS
 
-@pytest.fixture(scope="module")
-def outing(tmp_path_factory: pytest.TempPathFactory) -> Outing:
+    @property
+    def expected(self) -> dict[str, str]:
+        return {name: outcome for name, outcome in expected() if (self.folder / name).exists()}
+
+
+@pytest.fixture(
+    scope="module",
+    params=["without the slowest", pytest.param("all", marks=pytest.mark.soak)],
+)
+def outing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outing:
     if not CORPUS.is_dir():
         pytest.skip("The folder with real documents (../shared/corpus) is not on this machine.")
     cwd = tmp_path_factory.mktemp("real")
-    run = demo_once(cwd, str(CORPUS), seconds=800)
-    return Outing(cwd, data_folder(cwd), run)
+    folder = CORPUS
+    if request.param != "all":
+        folder = cwd / "corpus"
+        shutil.copytree(CORPUS, folder, ignore=shutil.ignore_patterns(SLOW_READER))
+    run = demo_once(cwd, str(folder), seconds=800)
+    return Outing(cwd, folder, data_folder(cwd), run)
 
 
 def allowed(outcome: str) -> set[str]:
@@ -62,15 +83,16 @@ def test_every_file_has_the_outcome_that_is_expected(outing: Outing, figure: Fig
         one["path"]: one["standing"] if one["standing"] == "searchable" else one["why"]
         for one in demo_json(outing, "imports")
     }
-    rows = dict(expected())
+    rows = outing.expected
     wrong = {
         name: (found.get(name), outcome)
         for name, outcome in rows.items()
         if found.get(name) not in allowed(outcome)
     }
     assert not wrong
-    assert found.keys() == files_below(CORPUS).keys()
-    assert [found[name] for name in rows].count("searchable") >= 47
+    assert found.keys() == files_below(outing.folder).keys()
+    searchable = [found[name] for name in rows].count("searchable")
+    assert searchable >= (47 if outing.is_whole else 46)
 
 
 def demo_json(outing: Outing, *words: str) -> list[dict[str, Any]]:
@@ -94,6 +116,8 @@ def test_nothing_is_logged_that_is_not_expected(outing: Outing, figure: Figure) 
 
 
 def test_the_file_that_hangs_other_readers_delays_nobody(outing: Outing, figure: Figure) -> None:
+    if not outing.is_whole:
+        pytest.skip(f"{SLOW_READER} is left out; 'make soak' takes it in.")
     (row,) = rows_in(
         outing.data,
         "SELECT imports.id, chunks FROM imports JOIN documents ON documents.id = document_id"
@@ -123,7 +147,7 @@ def test_store_and_ledger_hold_each_searchable_file_once(outing: Outing) -> None
         "SELECT name, live_import_id, sha256 FROM documents"
         " JOIN imports ON imports.id = live_import_id",
     )
-    on_disk = {name: sha256(path) for name, path in files_below(CORPUS).items()}
+    on_disk = {name: sha256(path) for name, path in files_below(outing.folder).items()}
     assert {row["name"]: row["sha256"] for row in live}.items() <= on_disk.items()
     charged = rows_in(outing.data, "SELECT import_id, sha256 FROM ledger")
     assert sorted(row["import_id"] for row in charged) == sorted(
@@ -145,7 +169,7 @@ def test_no_process_outlives_the_command(outing: Outing) -> None:
 @pytest.fixture(scope="module")
 def again(outing: Outing) -> Iterator[Demo]:
     """The same demo, started once more: for questions, and because it must not do anything."""
-    with running_demo(outing.cwd, CORPUS, outing.data) as demo:
+    with running_demo(outing.cwd, outing.folder, outing.data) as demo:
         yield demo
 
 
@@ -156,20 +180,24 @@ def phrases(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name, outcome in expected() if outcome == "searchable"])
-def test_a_file_is_found_by_a_phrase_of_its_own_text(again: Demo, name: str) -> None:
+def test_a_file_is_found_by_a_phrase_of_its_own_text(
+    outing: Outing, again: Demo, name: str
+) -> None:
+    if name not in outing.expected:
+        pytest.skip(f"{name} is left out; 'make soak' takes it in.")
     words = phrases(name)
     assert words
     found = {phrase: [hit["path"] for hit in again.search(phrase[:300])] for phrase in words}
     assert any(name in paths for paths in found.values()), found
 
 
-def test_a_second_start_downloads_and_charges_nothing(again: Demo) -> None:
+def test_a_second_start_downloads_and_charges_nothing(outing: Outing, again: Demo) -> None:
     started = again.tree()[0].create_time() * 1000
     until(
         lambda: again.rows("SELECT id FROM drives WHERE last_round_at > ?", started),
         seconds=60,
         what="a look at the folder",
     )
-    again.wait_for_rest(files=len(files_below(CORPUS)))
+    again.wait_for_rest(files=len(files_below(outing.folder)))
     assert again.sim.downloads() == []
     assert {one.import_id for one in again.ledger()} == {one for one, _ in again.points()}

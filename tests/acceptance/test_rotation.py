@@ -78,7 +78,7 @@ class Trial:
         )
         account = account_at(self.sim, account_id=self.account_id, sign_in=person.user)
         facts = asdict(account)
-        del facts["sign_in"]
+        del facts["sign_in"], facts["outbound"]
         job = {
             "catalog": str(self.home / "catalog.sqlite"),
             "key": self.key,
