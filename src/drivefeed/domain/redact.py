@@ -85,6 +85,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 _LEAST = 8
+# Somebody's password may be "password"; masked by its value, the word would go out of every text.
+_WORD = re.compile(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
 _MOST_HIDDEN = 1_000
 
 
@@ -123,10 +125,15 @@ def hide(*secrets: str) -> None:
     """Mask these values from now on wherever they stand, also where nothing says what they are.
 
     Whoever opens a secret says so here. Of several lines each is hidden by itself; what is shorter
-    than eight characters is not, because it would be found in the middle of everything.
+    than eight characters, or a plain word, is not, because it would be found in the middle of
+    everything.
     """
     lines = (line.strip() for secret in secrets for line in secret.splitlines())
-    _hidden.add(line for line in lines if len(line) >= _LEAST and not line.startswith("-----"))
+    _hidden.add(line for line in lines if len(line) >= _LEAST and not _is_plain(line))
+
+
+def _is_plain(line: str) -> bool:
+    return line.startswith("-----") or _WORD.fullmatch(line) is not None
 
 
 def redact(text: str) -> str:

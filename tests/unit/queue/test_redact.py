@@ -73,7 +73,9 @@ def test_a_value_that_was_opened_is_masked_wherever_it_stands() -> None:
     hide("nobody-would-know-this-one", "a/b+c defghij", "short")
     assert redact("said nobody-would-know-this-one to all") == "said *** to all"
     assert redact("?x=a%2Fb%2Bc%20defghij") == "?x=***"
-    assert redact("a short word") == "a short word"
+    hide("password", "Changeme", "LETMEINPLEASE")
+    for words in ("a short word", "no password", "Changeme", "LETMEINPLEASE now"):
+        assert redact(words) == words
 
 
 def test_of_a_private_key_nothing_is_left() -> None:
