@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from drivefeed.services.reindex import Reindexing
 
 _CONNECT_AGAIN_SECONDS = 10.0
-_ACCOUNTS_SECONDS = 3.0
+_ACCOUNTS_SECONDS = 5.0
 """Between two looks at the catalog for accounts that were added or changed."""
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 

@@ -66,7 +66,7 @@ def assert_clean(daemon: Daemon) -> None:
 def test_an_empty_folder_is_no_trouble(tmp_path: Path, folder: Path) -> None:
     with running(tmp_path, folder) as daemon:
         # Before the folder is connected there is nothing to wait for.
-        until(lambda: daemon.json("status"), seconds=60, what=daemon.last_words)
+        until(lambda: daemon.rows("SELECT id FROM connections"), seconds=60, what=daemon.last_words)
         daemon.wait_for_rest(files=0)
         (progress,) = daemon.json("status")
         assert (progress["found"], progress["listed"]) == (0, True)
@@ -180,7 +180,7 @@ def test_a_pdf_of_300_pages(tmp_path: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
+        pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
         pytest.param(1_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
         pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(4_000)]),
     ],

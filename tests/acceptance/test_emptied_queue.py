@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-FEW, MANY = 100, 300
+FEW, MANY = 80, 300
 
 
 def queue_of(daemon: Daemon) -> redis.Redis:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-FILES = 200
+FILES = {1: 120, 2: 200}
+"""By how often it is killed in each stage."""
 DOCX = 6
 GRACE_SECONDS = 3.0
 RESUMES_WITHIN = 15.0
@@ -43,14 +44,16 @@ STAGES = ("discover", *IMPORT_STAGES, "index")
 class Population:
     """Files on the drive, and every version each of them ever had."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, count: int) -> None:
         self.folder = folder
         self.versions: dict[str, set[str]] = {}
         self.edits = 0
         self.touched: set[str] = set()
-        for number in range(FILES - DOCX):
+        for number in range(count - DOCX):
             ending = "md" if number % 3 == 0 else "txt"
-            self.write(f"Shelf {number % 10}/note {number:03}.{ending}", f"Note {number}.")
+            self.write(
+                f"Shelf {number % (count // 20)}/note {number:03}.{ending}", f"Note {number}."
+            )
         for number in range(DOCX):
             path = folder / f"Letters/letter {number}.docx"
             path.parent.mkdir(exist_ok=True)
@@ -226,10 +229,10 @@ def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None
 
 
 @pytest.fixture
-def drive(tmp_path: Path) -> Iterator[tuple[Population, Sim, Daemon]]:
+def drive(tmp_path: Path, times: int) -> Iterator[tuple[Population, Sim, Daemon]]:
     folder = tmp_path / "OneDrive"
     folder.mkdir()
-    files = Population(folder)
+    files = Population(folder, FILES[times])
     sim = Sim(folder, tmp_path / "graphsim")
     sim.start()
     daemon = Daemon(tmp_path, sim, poll=0.3, grace=GRACE_SECONDS)

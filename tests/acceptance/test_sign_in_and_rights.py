@@ -54,7 +54,12 @@ def _status(daemon: Daemon) -> dict[str, Any]:
 
 def _waits_for(daemon: Daemon, reason: str) -> None:
     """See that the drive waits for this reason, and that people are told what to do."""
-    until(lambda: _status(daemon)["attention"] == reason, seconds=60, what=lambda: _told(daemon))
+    until(
+        lambda: _status(daemon)["attention"] == reason,
+        seconds=60,
+        what=lambda: _told(daemon),
+        pause=0.5,
+    )
     words, told = EXPLANATIONS[reason], _told(daemon)  # type: ignore[index]
     assert words.meaning in told
     assert words.remedy in told
@@ -64,7 +69,12 @@ def _waits_for(daemon: Daemon, reason: str) -> None:
 def _goes_on(daemon: Daemon) -> None:
     """Look again at once, rather than within five minutes, and see the drive calm."""
     daemon.command("resume")
-    until(lambda: _status(daemon)["attention"] is None, seconds=60, what=lambda: _told(daemon))
+    until(
+        lambda: _status(daemon)["attention"] is None,
+        seconds=60,
+        what=lambda: _told(daemon),
+        pause=0.5,
+    )
 
 
 def _told(daemon: Daemon) -> str:

@@ -50,9 +50,9 @@ class Schedule:
     def start(self) -> None:
         """Start ticking on the running event loop."""
         self._every(2.0, "heartbeat", self._beat)
-        self._every(2.0, "reap", self._reap)
+        self._every(3.0, "reap", self._reap)
         self._every(LOOK_SECONDS, "drives", self._wake)
-        self._every(1.0, "emptied", self._relay.notice_emptied_queue)
+        self._every(2.0, "emptied", self._relay.notice_emptied_queue)
         self._every(3.0, "lost", self._relay.bring_back)
         self._every(3600.0, "uploads", self._sweep)
         self._scheduler.start()
