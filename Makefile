@@ -13,7 +13,7 @@ FAIL ?=
 T ?=
 # make test: files of tests run side by side, much of their time is waiting; JOBS= runs one by one. A fixed hash
 # seed lets all of them collect tests in one order.
-JOBS ?= 4
+JOBS ?= 3
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 

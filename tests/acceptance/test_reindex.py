@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from acceptance.conftest import Figure
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 FILES = 20
 WORDS = "the orchard by the river"

@@ -23,10 +23,10 @@ from drivefeed.cli.output import console, on_terminal, print_json, say
 from drivefeed.cli.show import SLOW_SECONDS, Show
 from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
-from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.queue.embedded import refuse_beside_another
-from drivefeed.telemetry import configure_logs
+from drivefeed.telemetry import configure_logs, log
 
 if TYPE_CHECKING:
     from drivefeed.cli.scene import Display
@@ -102,6 +102,12 @@ async def _until_interrupted(
             return await _demo(served, data, wishes, interrupts, is_sample=is_sample)
         except asyncio.CancelledError:
             if interrupts.count:
+                return None
+            raise
+        except DrivefeedError as error:
+            # The same Ctrl-C may end a part that was on its way up.
+            if interrupts.count:
+                log("demo").warning("ended_while_starting", error=str(error))
                 return None
             raise
 

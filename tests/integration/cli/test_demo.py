@@ -109,7 +109,7 @@ def test_ctrl_c_ends_in_order_and_gives_the_terminal_back(terminal: Terminal) ->
 
     terminal.press("\x03")
 
-    assert terminal.wait_until_ended() == 0
+    assert terminal.wait_until_ended() == 0, terminal.seen[-2000:]
     assert "Traceback" not in terminal.seen
     assert terminal.modes == terminal.before
 

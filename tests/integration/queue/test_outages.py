@@ -32,7 +32,7 @@ async def answers_within_five_seconds(action: Any) -> None:
     [
         pytest.param("killed", 15, marks=pytest.mark.slow),
         pytest.param("frozen", 15, marks=pytest.mark.slow),
-        pytest.param("killed", 60, marks=pytest.mark.slow),
+        pytest.param("killed", 60, marks=pytest.mark.soak),
     ],
 )
 async def test_redis_gone_for_a_while(
