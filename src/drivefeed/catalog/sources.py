@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import BigInteger, bindparam, exists, func, select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
@@ -136,24 +136,30 @@ async def wake_drive(connection: AsyncConnection, drive: Drive, *, due_at: int) 
     )
 
 
+# The shortest interval of its connections counts; a drive without one that flows rests.
+_SHORTEST = (
+    select(func.min(func.coalesce(connections.c.interval_ms, drives.c.interval_ms)))
+    .where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
+    .scalar_subquery()
+)
+_OCCUPIED = exists().where(
+    reminders_table.c.subject_id == drives.c.id,
+    reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None),
+)
+# Asked every second of an idle day, so it is put together once.
+_DUE = select(drives).where(
+    _SHORTEST.is_not(None),
+    drives.c.last_round_at.is_(None)
+    | (drives.c.last_round_at + _SHORTEST <= bindparam("now", type_=BigInteger)),
+    ~_OCCUPIED,
+)
+
+
 async def wake_due_drives(catalog: Catalog) -> int:
     """Make the sync due of every drive whose interval is over; return how many."""
     now = catalog.clock.now()
-    # The shortest interval of its connections counts; a drive without one that flows rests.
-    shortest = (
-        select(func.min(func.coalesce(connections.c.interval_ms, drives.c.interval_ms)))
-        .where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
-        .scalar_subquery()
-    )
-    occupied = exists().where(
-        reminders_table.c.subject_id == drives.c.id,
-        reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None),
-    )
-    is_due = shortest.is_not(None) & (
-        drives.c.last_round_at.is_(None) | (drives.c.last_round_at + shortest <= now)
-    )
     async with catalog.read() as connection:
-        rows = await connection.execute(select(drives).where(is_due, ~occupied))
+        rows = await connection.execute(_DUE, {"now": now})
         due = [drive_of(row) for row in rows.mappings()]
     if due:
         async with catalog.write("wake") as connection:
