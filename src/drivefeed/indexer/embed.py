@@ -6,21 +6,17 @@ tokenizer is compiled, and the model loaded, at the first use.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import importlib.util
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.embed_thread import ThreadEmbedder
 from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
     from tokenizers import Tokenizer
 
 MAX_SEQUENCE: Final = 256
@@ -101,10 +97,11 @@ def load_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-class LocalEmbedder:
+class LocalEmbedder(ThreadEmbedder):
     """MiniLM on this machine's processor, in one thread of its own.
 
     Texts are run one at a time: batches are slower here and cost up to five times the memory.
+    What is beyond 256 tokens of one is not seen.
 
     Args:
         threads: Threads that the model may use for one text.
@@ -116,21 +113,8 @@ class LocalEmbedder:
     max_tokens = MAX_SEQUENCE - _MARKS
 
     def __init__(self, *, threads: int = 2) -> None:
-        self._threads = threads
+        super().__init__(threads=threads)
         self._tokenizer: Tokenizer | None = None
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="embed")
-        self._model: _Model | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._model is not None
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer; the first call loads it (about 0.1 s of CPU).
@@ -142,45 +126,11 @@ class LocalEmbedder:
             self._tokenizer = load_tokenizer()
         return self._tokenizer
 
-    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """Embed texts; what is beyond 256 tokens of one is not seen.
-
-        A query waits for one text at most, not for the whole call. Cancelling stops after the text
-        that is being worked on.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        return [await self._embed(text) for text in texts]
-
-    async def embed_query(self, text: str) -> list[float]:
-        """Embed a query; for this model the same as a document.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        return await self._embed(text)
-
-    async def check(self) -> None:
-        """Embed a word, which loads the model.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        await self._embed("word")
-
-    async def aclose(self) -> None:
-        """Let the model go; running work is finished first."""
-        await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
-        self._model = None
-
-    async def _embed(self, text: str) -> list[float]:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, text)
-
     def _run(self, text: str) -> list[float]:
         if self._model is None:
             self._model = _Model(self._threads)
-        return self._model.embed(text)
+        vector: list[float] = self._model.embed(text)
+        return vector
 
 
 class _Model:

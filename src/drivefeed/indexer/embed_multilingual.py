@@ -8,17 +8,15 @@ Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish.
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from drivefeed.indexer.embed import PinnedFile
+from drivefeed.indexer.embed_thread import ThreadEmbedder
 from drivefeed.indexer.embed_tokens import estimate_tokens
 from drivefeed.indexer.vectors.payload import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Self
+    from collections.abc import Callable
 
 MULTILINGUAL: Final = "multilingual"
 _EXTRA: Final = "drivefeed[multilingual]"
@@ -40,7 +38,7 @@ _MOST_CHARACTERS: Final = 4_000
 """The model takes any length, in memory that grows with it; a chunk is never as long."""
 
 
-class MultilingualEmbedder:
+class MultilingualEmbedder(ThreadEmbedder):
     """The model on this machine's processor, in one thread of its own.
 
     Args:
@@ -53,57 +51,9 @@ class MultilingualEmbedder:
     max_tokens = 254
     """The model has no limit, but it averages: a longer text makes a blurred vector."""
 
-    def __init__(self, *, threads: int = 2) -> None:
-        self._threads = threads
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="embed")
-        self._model: Any = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._model is not None
-
     def tokenizer(self) -> Callable[[str], int]:
         """Return the estimate of a text's tokens; the model's own tokenizer is slow."""
         return estimate_tokens
-
-    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """Embed texts; a query waits for one text at most, not for the whole call.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        return [await self._embed(text) for text in texts]
-
-    async def embed_query(self, text: str) -> list[float]:
-        """Embed a query; for this model the same as a document.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        return await self._embed(text)
-
-    async def check(self) -> None:
-        """Embed a word, which loads the model.
-
-        Raises:
-            ModelFilesError: The model can't be loaded.
-        """
-        await self._embed("word")
-
-    async def aclose(self) -> None:
-        """Let the model go; running work is finished first."""
-        await asyncio.to_thread(self._executor.shutdown, cancel_futures=True)
-        self._model = None
-
-    async def _embed(self, text: str) -> list[float]:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._run, text)
 
     def _run(self, text: str) -> list[float]:
         if self._model is None:
