@@ -32,8 +32,6 @@ orgs = Table(
     id_column(),
     Column("name", Text, nullable=False),
     Column("pages_used", BigInteger, nullable=False, server_default="0"),
-    # The embedding model of its index, as JSON; null for the one of the settings.
-    Column("embedding", Text),
     instant("created_at", nullable=False),
 )
 

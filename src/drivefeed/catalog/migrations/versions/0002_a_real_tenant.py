@@ -19,7 +19,6 @@ _SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 def upgrade() -> None:
     """Add columns to what is there, then make the new tables."""
-    op.add_column("orgs", sa.Column("embedding", sa.Text()))
     op.create_index("ix_items_listed", "items", ["drive_id", sa.text("lower(name)"), "item_id"])
     for column in (
         sa.Column("sign_in", sa.String(20)),
