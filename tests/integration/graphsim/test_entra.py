@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +14,7 @@ from azure.identity.aio import ClientSecretCredential
 
 from graphsim.clock import ManualClock
 from graphsim.serving import GraphSim, serve
+from integration.graphsim.conftest import own_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,19 +27,6 @@ DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 async def sim() -> AsyncIterator[GraphSim]:
     async with serve(clock=ManualClock()) as running:
         yield running
-
-
-@pytest.fixture
-async def login(sim: GraphSim) -> AsyncIterator[httpx.AsyncClient]:
-    context = ssl.create_default_context(cafile=sim.endpoints.ca_file)
-    base = f"{sim.endpoints.login_url}/{sim.endpoints.tenant_id}/oauth2/v2.0"
-    async with httpx.AsyncClient(verify=context, base_url=base) as made:
-        yield made
-
-
-def _app(sim: GraphSim, **more: str) -> dict[str, str]:
-    own = {"client_id": sim.endpoints.client_id, "client_secret": sim.endpoints.client_secret}
-    return own | more
 
 
 def _credential(sim: GraphSim, secret: str) -> ClientSecretCredential:
@@ -125,7 +112,7 @@ async def test_the_token_endpoint_is_also_on_plain_http(sim: GraphSim) -> None:
 async def test_refusals_look_like_entras(
     sim: GraphSim, login: httpx.AsyncClient, change: dict[str, str], error: str, number: int
 ) -> None:
-    form = _app(sim, grant_type="client_credentials", scope=SCOPE) | change
+    form = own_app(sim, grant_type="client_credentials", scope=SCOPE) | change
     answer = await login.post("/token", data=form)
     body = answer.json()
     assert answer.status_code in {400, 401}
@@ -135,7 +122,7 @@ async def test_refusals_look_like_entras(
 
 async def test_any_refusal_can_be_scripted(sim: GraphSim, login: httpx.AsyncClient) -> None:
     sim.faults.add("status", op="token", aadsts=7000222)
-    form = _app(sim, grant_type="client_credentials", scope=SCOPE)
+    form = own_app(sim, grant_type="client_credentials", scope=SCOPE)
     answer = await login.post("/token", data=form)
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
     sim.faults.add("throttle", op="token", retry_after="3")
@@ -145,7 +132,7 @@ async def test_any_refusal_can_be_scripted(sim: GraphSim, login: httpx.AsyncClie
 
 async def test_refresh_tokens_rotate(sim: GraphSim, login: httpx.AsyncClient) -> None:
     first = sim.endpoints.refresh_token
-    form = _app(sim, grant_type="refresh_token")
+    form = own_app(sim, grant_type="refresh_token")
     second = (await login.post("/token", data=form | {"refresh_token": first})).json()
     assert second["refresh_token"] != first
     assert (await login.post("/token", data=form | {"refresh_token": first})).status_code == 200

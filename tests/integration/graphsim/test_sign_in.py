@@ -4,7 +4,6 @@ import base64
 import datetime as dt
 import hashlib
 import json
-import ssl
 import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from cryptography.x509.oid import NameOID
 from graphsim.clock import ManualClock
 from graphsim.serving import GraphSim, serve
 from graphsim.tenancy import Federation, KeyCredential, Secret
+from integration.graphsim.conftest import own_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,19 +38,6 @@ DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 async def sim() -> AsyncIterator[GraphSim]:
     async with serve(clock=ManualClock()) as running:
         yield running
-
-
-@pytest.fixture
-async def login(sim: GraphSim) -> AsyncIterator[httpx.AsyncClient]:
-    context = ssl.create_default_context(cafile=sim.endpoints.ca_file)
-    base = f"{sim.endpoints.login_url}/{sim.endpoints.tenant_id}/oauth2/v2.0"
-    async with httpx.AsyncClient(verify=context, base_url=base) as made:
-        yield made
-
-
-def _app(sim: GraphSim, **more: str) -> dict[str, str]:
-    own = {"client_id": sim.endpoints.client_id, "client_secret": sim.endpoints.client_secret}
-    return own | more
 
 
 def _certificate(days: int = 30) -> tuple[bytes, bytes]:
@@ -164,7 +151,7 @@ async def test_a_token_of_a_registered_issuer_signs_in(tmp_path: Path) -> None:
 
 
 async def test_secrets_expire_on_the_virtual_clock(sim: GraphSim, login: httpx.AsyncClient) -> None:
-    form = _app(sim, grant_type="client_credentials", scope=SCOPE)
+    form = own_app(sim, grant_type="client_credentials", scope=SCOPE)
     sim.directory.app.secrets[0].expires = sim.clock.now() + 60
     assert (await login.post("/token", data=form)).status_code == 200
     assert isinstance(sim.clock, ManualClock)
@@ -177,7 +164,7 @@ async def test_secrets_expire_on_the_virtual_clock(sim: GraphSim, login: httpx.A
 async def test_unknown_tenants_and_blocked_people_are_refused(
     sim: GraphSim, login: httpx.AsyncClient
 ) -> None:
-    form = _app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
+    form = own_app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
     url = f"{sim.endpoints.login_url}/nowhere.invalid/oauth2/v2.0/token"
     assert (await login.post(url, data=form)).json()["error_codes"] == [90002]
     sim.directory.person.blocked = 53003
@@ -196,10 +183,10 @@ async def test_faults_by_flow_and_person(sim: GraphSim, login: httpx.AsyncClient
     token = sim.app.entra.grants.refresh_token(person=ada)
     sim.faults.add("status", op="token", aadsts=50076, user=ada.name, count=-1)
     sim.faults.add("status", op="token", aadsts=7000222, flow="client_credentials", count=-1)
-    own = _app(sim, grant_type="refresh_token")
+    own = own_app(sim, grant_type="refresh_token")
     mine = await login.post("/token", data=own | {"refresh_token": sim.endpoints.refresh_token})
     hers = await login.post("/token", data=own | {"refresh_token": token})
-    app = await login.post("/token", data=_app(sim, grant_type="client_credentials"))
+    app = await login.post("/token", data=own_app(sim, grant_type="client_credentials"))
     assert [one.status_code for one in (mine, hers, app)] == [200, 400, 401]
     assert hers.json()["error_codes"] == [50076]
 
@@ -208,7 +195,7 @@ async def test_a_used_refresh_token_is_logged_in_strict_rotation(
     sim: GraphSim, login: httpx.AsyncClient
 ) -> None:
     sim.directory.strict_rotation = True
-    form = _app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
+    form = own_app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
     assert (await login.post("/token", data=form)).is_success
     assert not (await login.post("/token", data=form)).is_success
     async with httpx.AsyncClient(base_url=sim.endpoints.admin_url) as admin:
@@ -238,7 +225,7 @@ async def test_the_person_at_the_browser_may_decline_or_be_another(
     assert "AADSTS53003" in (await back())["error_description"]
     sim.directory.browser.user = ada.name
     code = (await back())["code"]
-    form = _app(sim, grant_type="authorization_code", code=code, client_info="1")
+    form = own_app(sim, grant_type="authorization_code", code=code, client_info="1")
     answer = (await login.post("/token", data=form)).json()
     info = json.loads(base64.urlsafe_b64decode(answer["client_info"] + "=="))
     assert info == {"uid": ada.id, "utid": ada.tenant_id}
@@ -283,7 +270,7 @@ async def test_device_codes_may_be_declined_or_die_early(
 
 async def test_a_personal_account_has_opaque_tokens() -> None:
     async with serve(profile="personal") as sim, httpx.AsyncClient() as client:
-        form = _app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
+        form = own_app(sim, grant_type="refresh_token", refresh_token=sim.endpoints.refresh_token)
         url = f"{sim.endpoints.login_http_url}/consumers/oauth2/v2.0/token"
         token = (await client.post(url, data=form)).json()["access_token"]
         assert token.startswith("EwB")
