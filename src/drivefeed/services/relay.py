@@ -56,10 +56,18 @@ class Relay:
         self._is_down = False
 
     async def run(self) -> None:
-        """Send whatever becomes due, until cancelled."""
+        """Send whatever becomes due, until cancelled.
+
+        The sentinel is looked for before anything is sent: found missing later, it would let what
+        was sent in between be sent again.
+        """
+        sentinel_is_set = False
         while True:
             self._catalog.changed.clear()
             try:
+                if not sentinel_is_set:
+                    await self.notice_emptied_queue()
+                    sentinel_is_set = True
                 sent = await self.send_due()
                 self._up()
             except PartDown as error:
