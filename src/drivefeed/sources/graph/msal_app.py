@@ -52,7 +52,7 @@ class PublicApp:
         warnings.filterwarnings("ignore", message="response_mode=", category=UserWarning)
         official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
         self.account = account
-        self._session = _session(account)
+        self._session = session_of(account)
         self._session.hooks["response"].append(self._note)
         self._last: tuple[int, Mapping[str, str]] = (0, {})
         self.cache = msal.SerializableTokenCache()
@@ -117,10 +117,15 @@ class PublicApp:
         return list(self.cache.search(kind, query=query))
 
 
-def _session(account: GraphAccount) -> requests.Session:
-    """Return an HTTP client that goes the account's way out."""
+def session_of(account: GraphAccount) -> requests.Session:
+    """Return an HTTP client that goes the account's way out, with a connection for each request.
+
+    Requests for tokens are far apart, and a device code is asked about as often as many servers
+    close idle connections: one that was kept would now and then be closed under the question.
+    """
     session: requests.Session = account.outbound.session(
         account.login_url, account.ca_file, timeout=TIMEOUT_SECONDS
     )
     session.headers["User-Agent"] = USER_AGENT
+    session.headers["Connection"] = "close"
     return session
