@@ -75,7 +75,7 @@ def main() -> None:
     try:
         app(prog_name="drivefeed")
     except Exception as error:
-        from drivefeed.cli.trouble import sentence_of, tell_defect
+        from drivefeed.cli.trouble import give_up_output, sentence_of, tell_defect
         from drivefeed.domain.redact import redact
 
         words = sentence_of(error)
@@ -83,4 +83,5 @@ def main() -> None:
             sys.excepthook = tell_defect
             raise
         sys.stderr.write(f"drivefeed: {redact(words)}\n")
+        give_up_output()
         sys.exit(EXIT_TROUBLE)

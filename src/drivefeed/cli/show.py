@@ -106,6 +106,11 @@ class Show:
         self._ending.found = list(self._scene.found)
         return self._ending
 
+    @property
+    def moves(self) -> bool:
+        """Whether files were on their way at the last look."""
+        return self._scene.moving > 0
+
     def _is_over(self, running: asyncio.Task[None]) -> bool:
         return self._quits or running.done()
 
@@ -188,6 +193,7 @@ class Show:
         path.write_text(_NOTE.format(number=number, at=at), encoding="utf-8")
 
     async def _look(self, *, has_keys: bool) -> None:
+        self._sim.check()
         now = time.monotonic()
         scene = self._scene
         scene.found = await progress_of(self._catalog)
