@@ -96,17 +96,15 @@ async def correct(
         )
     async with catalog.write("correct") as connection:
         await balance_of(connection, org_id, locked=True)
-        about = None
         if corrects is not None:
-            about = await _entry(connection, org_id, corrects)
+            await _find_charge(connection, org_id, corrects)
         made = await connection.execute(
             insert(ledger)
             .values(
                 org_id=org_id,
                 kind=CORRECTION,
-                # The document is named by the entry that is corrected.
+                # Document and connection are those of the entry that it corrects.
                 pages=pages,
-                connection_id=about,
                 corrects=corrects,
                 reason=reason.strip(),
                 actor=actor,
@@ -128,21 +126,17 @@ async def correct(
     return number
 
 
-async def _entry(connection: AsyncConnection, org_id: str, number: int) -> str | None:
-    row = (
-        await connection.execute(
-            select(ledger.c.connection_id).where(
-                ledger.c.id == number, ledger.c.org_id == org_id, ledger.c.kind == CHARGE
-            )
+async def _find_charge(connection: AsyncConnection, org_id: str, number: int) -> None:
+    found = await connection.execute(
+        select(ledger.c.id).where(
+            ledger.c.id == number, ledger.c.org_id == org_id, ledger.c.kind == CHARGE
         )
-    ).one_or_none()
-    if row is None:
+    )
+    if found.first() is None:
         raise NotFound(
             f"There is no charge number {number} in the ledger of this organization; 'drivefeed "
             "usage statement' tells their numbers."
         )
-    found: str | None = row.connection_id
-    return found
 
 
 async def _count(connection: AsyncConnection, org_id: str, pages: int) -> None:
@@ -170,4 +164,4 @@ async def _connection_of(connection: AsyncConnection, document_id: str) -> str |
     if len(rows) <= 1:
         return rows[0].id if rows else None
     depth = {folder: number for number, folder in enumerate(json.loads(rows[0].folders))}
-    return max(rows, key=lambda row: depth.get(row.root_item_id, -1)).id
+    return str(max(rows, key=lambda row: depth.get(row.root_item_id, -1)).id)

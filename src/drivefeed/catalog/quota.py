@@ -173,7 +173,7 @@ async def _end(connection: AsyncConnection, one: Import, ends_as: str) -> int:
     ended = await connection.execute(
         _END, {"of_import": one.import_id, "ends_as": ends_as, "now": now_of(connection)}
     )
-    pages = sum(ended.scalars())
+    pages = sum(int(one) for one in ended.scalars())
     await connection.execute(_HOLD_MORE, {"of": one.org_id, "more": -pages})
     pages_are_free(connection, one.org_id)
     return pages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import case, func, literal_column, or_, select, update
 
@@ -134,8 +134,3 @@ async def count_in_line(connection: AsyncConnection, org_ids: list[str]) -> dict
         )
         found.update({row.org_id: row.files for row in rows})
     return found
-
-
-def need_of(name: str, size: Any) -> Need:
-    """Return the estimate for a file by its name and its listed size."""
-    return Need(estimated_pages(ending(name), size))

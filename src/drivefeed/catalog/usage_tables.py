@@ -89,4 +89,5 @@ GUARDS: Final = {
 
 for _dialect, _guards in GUARDS.items():
     for _guard in _guards:
-        event.listen(ledger, "after_create", DDL(_guard).execute_if(dialect=_dialect))
+        _rule = DDL(_guard).execute_if(dialect=_dialect)  # type: ignore[no-untyped-call]  # SQLAlchemy
+        event.listen(ledger, "after_create", _rule)

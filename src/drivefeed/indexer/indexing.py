@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drivefeed.domain.errors import (
     NeedsAttention,
@@ -19,7 +19,9 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.identity import point_id
 from drivefeed.domain.redact import redact
+from drivefeed.domain.scope import ending
 from drivefeed.indexer.chunk import chunk_pages
+from drivefeed.indexer.extract.count import COUNTED
 from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
 from drivefeed.telemetry import log
@@ -153,19 +155,34 @@ class Indexing:
     async def _forget(self, sent: Submission) -> None:
         await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
 
+    async def count_pages(self, key: str, name: str) -> int | None:
+        """Count the pages of a stored file; None where they are not told without reading it.
+
+        A file that cannot be opened is no news for who only counts: the backend will say so.
+
+        Raises:
+            PartDown: as its docstring says.
+        """
+        if ending(name) not in COUNTED:
+            return None
+        try:
+            counted = await self._read(key, name, only_count=True)
+        except (Permanent, Transient):
+            return None
+        return counted.page_count or None
+
     async def _extract(self, sent: Submission) -> Extraction:
+        return await self._read(sent.object_key, sent.name, media_type=sent.media_type)
+
+    async def _read(self, key: str, name: str, **wishes: Any) -> Extraction:
         folder = await asyncio.to_thread(self._new_folder)
         try:
             path = folder / "content"
             try:
-                await self._store.fetch(sent.object_key, path)
+                await self._store.fetch(key, path)
             except NotFound as error:
-                raise Transient(
-                    f"The bytes of '{sent.name}' are not in the object store."
-                ) from error
-            return await self._pool.extract(
-                path, name=sent.name, media_type=sent.media_type, limits=self._limits
-            )
+                raise Transient(f"The bytes of '{name}' are not in the object store.") from error
+            return await self._pool.extract(path, name=name, limits=self._limits, **wishes)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -6,6 +6,8 @@ Instants are milliseconds since the epoch. What each table is for is told in
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -74,7 +76,7 @@ def _quota() -> None:
     _guard_the_ledger()
 
 
-def _new_columns() -> list[sa.Column[object]]:
+def _new_columns() -> list[sa.Column[Any]]:
     return [
         sa.Column("kind", sa.String(12), server_default="charge", nullable=False),
         sa.Column("overage", sa.Integer(), server_default="0", nullable=False),
