@@ -142,8 +142,7 @@ async def statement(catalog: Catalog, wanted: Wanted) -> AsyncIterator[Entry]:
     """Yield entries of the ledger in the order in which they were written."""
     after = 0
     while True:
-        async with catalog.read() as connection:
-            found = await _entries(connection, wanted, after)
+        found = await entries_after(catalog, wanted, after)
         for one in found:
             yield one
         if len(found) < _PAGE:
@@ -151,7 +150,17 @@ async def statement(catalog: Catalog, wanted: Wanted) -> AsyncIterator[Entry]:
         after = found[-1].number
 
 
-async def _entries(connection: AsyncConnection, wanted: Wanted, after: int) -> list[Entry]:
+async def entries_after(
+    catalog: Catalog, wanted: Wanted, after: int, *, limit: int = _PAGE
+) -> list[Entry]:
+    """Return the next entries behind the one with the number ``after``, which may be 0."""
+    async with catalog.read() as connection:
+        return await _entries(connection, wanted, after, limit)
+
+
+async def _entries(
+    connection: AsyncConnection, wanted: Wanted, after: int, limit: int
+) -> list[Entry]:
     corrected = ledger.alias("corrected")
     document_id = func.coalesce(ledger.c.document_id, corrected.c.document_id)
     connection_id = func.coalesce(ledger.c.connection_id, corrected.c.connection_id)
@@ -170,7 +179,7 @@ async def _entries(connection: AsyncConnection, wanted: Wanted, after: int) -> l
         .outerjoin(connections, connections.c.id == connection_id)
         .where(ledger.c.id > after, and_(*_conditions(wanted, document_id, connection_id)))
         .order_by(ledger.c.id)
-        .limit(_PAGE)
+        .limit(limit)
     )
     return [
         Entry(

@@ -191,6 +191,7 @@ class Show:
         now = time.monotonic()
         scene = self._scene
         scene.found = await progress_of(self._catalog)
+        scene.limits = await limits_of(self._catalog)
         scene.seconds = self._ending.seconds = now - self._began
         self._pace.look(now, scene.ended)
         scene.files_a_second = self._pace.files_a_second
