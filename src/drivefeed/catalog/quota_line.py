@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import case, func, literal_column, or_, select, update
+from sqlalchemy import bindparam, case, func, literal_column, or_, select, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
@@ -34,6 +34,18 @@ MOST_AT_ONCE: Final = 500
 _IN_LINE = imports.c.hold == literal_column(f"'{Reason.QUOTA}'")
 
 
+_UNLESS_LOCKED = (
+    select(documents.c.id)
+    .where(
+        documents.c.id
+        == select(imports.c.document_id)
+        .where(imports.c.id == bindparam("of_import"))
+        .scalar_subquery()
+    )
+    .with_for_update(skip_locked=True)
+)
+
+
 async def hold_or_wait(catalog: Catalog, claim: Claim, one: Import, need: Need) -> bool:
     """Hold pages for the import of a claim, or put it into the line.
 
@@ -60,15 +72,23 @@ async def hold_or_wait(catalog: Catalog, claim: Claim, one: Import, need: Need) 
 
 
 async def move_line(connection: AsyncConnection, org_id: str) -> None:
-    """Let in who fits, from the head of the line, each with the pages that it needs."""
+    """Let in who fits, from the head of the line, each with the pages that it needs.
+
+    The organization's row is locked, and whoever is at work on a document may wait for that. So
+    nobody is waited for here: the scheduler lets in later what is passed over.
+    """
     balance = await balance_of(connection, org_id, locked=True)
     if balance.free == 0:
         return
     line = await _line(connection, org_id, balance)
     now = now_of(connection)
+    is_busy = False
     for one, _ in let_in(balance, line):
-        await _let_in(connection, one, now=now)
-    if len(line) == MOST_AT_ONCE:
+        if await _is_free(connection, one.import_id):
+            await _let_in(connection, one, now=now)
+        else:
+            is_busy = True
+    if is_busy or len(line) == MOST_AT_ONCE:
         await connection.execute(update(orgs).where(orgs.c.id == org_id).values(quota_due_at=now))
 
 
@@ -104,6 +124,12 @@ async def _line(connection: AsyncConnection, org_id: str, balance: Balance) -> l
         )
         for row in rows
     ]
+
+
+async def _is_free(connection: AsyncConnection, import_id: str) -> bool:
+    """Lock the document of an import, unless somebody is at work on it."""
+    found = await connection.execute(_UNLESS_LOCKED, {"of_import": import_id})
+    return found.first() is not None
 
 
 async def _let_in(connection: AsyncConnection, one: InLine, *, now: int) -> None:

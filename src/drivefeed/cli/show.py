@@ -18,6 +18,7 @@ from drivefeed.cli.keys import single_keys
 from drivefeed.cli.pace import Pace
 from drivefeed.cli.scene import Lately, Scene
 from drivefeed.cli.screen import TerminalScreen
+from drivefeed.cli.status import limits_of
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import PartDown
 from drivefeed.domain.reasons import Reason

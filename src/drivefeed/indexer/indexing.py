@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import (
     NeedsAttention,
-    NotFound,
     Part,
     PartDown,
     Permanent,
-    Transient,
 )
 from drivefeed.domain.identity import point_id
 from drivefeed.domain.redact import redact
-from drivefeed.domain.scope import ending
 from drivefeed.indexer.chunk import chunk_pages
-from drivefeed.indexer.extract.count import COUNTED
+from drivefeed.indexer.reading import StoredFiles
 from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from pathlib import Path
 
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Chunk, Extraction, Limits
@@ -55,6 +50,9 @@ class Indexing:
 
     Points get ids that name the import, the round and the chunk, so a repetition replaces what
     an interrupted run left. They are written hidden and become live by one update at the end.
+
+    Attributes:
+        files: reads what is to be indexed; counts pages as well.
     """
 
     def __init__(
@@ -70,11 +68,8 @@ class Indexing:
         checkpoint: Checkpoint,
     ) -> None:
         self._jobs = jobs
-        self._store = store
+        self.files = StoredFiles(store, pool, limits, work_folder)
         self._shelf = shelf
-        self._pool = pool
-        self._limits = limits
-        self._work_folder = work_folder
         self._max_chunks = max_chunks
         self._checkpoint = checkpoint
 
@@ -94,7 +89,7 @@ class Indexing:
             return
         steps = _Steps(self._jobs, job_id, progress)
         try:
-            extraction = await self._extract(job.submission)
+            extraction = await self.files.extract(job.submission)
         except Permanent as error:
             await self._jobs.finish(
                 job_id, IndexJobState.REFUSED, reason=error.reason, detail=redact(str(error))
@@ -121,7 +116,7 @@ class Indexing:
             Permanent: the file cannot be read.
             Transient, Throttled, PartDown, NeedsAttention: as their docstrings say.
         """
-        extraction = await self._extract(sent)
+        extraction = await self.files.extract(sent)
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         for batch in _batches(chunks):
             await one.index.upsert(await _embedded(one.embedder, sent, extraction, batch))
@@ -154,46 +149,6 @@ class Indexing:
 
     async def _forget(self, sent: Submission) -> None:
         await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
-
-    async def count_pages(self, key: str, name: str) -> int | None:
-        """Count the pages of a stored file; None where they are not told without reading it.
-
-        A file that cannot be opened is no news for who only counts: the backend will say so.
-
-        Raises:
-            PartDown: as its docstring says.
-        """
-        if ending(name) not in COUNTED:
-            return None
-        try:
-            counted = await self._read(key, name, only_count=True)
-        except (Permanent, Transient):
-            return None
-        return counted.page_count or None
-
-    async def _extract(self, sent: Submission) -> Extraction:
-        return await self._read(sent.object_key, sent.name, media_type=sent.media_type)
-
-    async def _read(self, key: str, name: str, **wishes: Any) -> Extraction:
-        folder = await asyncio.to_thread(self._new_folder)
-        try:
-            path = folder / "content"
-            try:
-                await self._store.fetch(key, path)
-            except NotFound as error:
-                raise Transient(f"The bytes of '{name}' are not in the object store.") from error
-            return await self._pool.extract(path, name=name, limits=self._limits, **wishes)
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    def _new_folder(self) -> Path:
-        try:
-            return Path(tempfile.mkdtemp(prefix="index-", dir=self._work_folder))
-        except OSError as error:
-            raise PartDown(
-                f"No folder can be made in {self._work_folder} to read files in: {error.strerror}.",
-                part=Part.INDEX,
-            ) from error
 
     def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
         return chunk_pages(
