@@ -17,9 +17,6 @@ usage_app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Org = Annotated[str | None, typer.Option(help="Whose; may be left out where there is only one.")]
-Day = Annotated[
-    str | None, typer.Option(help="A date or an instant such as 2027-01-31 or 2027-01-31T12:00Z.")
-]
 
 
 @usage_app.callback()
@@ -61,8 +58,12 @@ def statement(
         str | None, typer.Option(help="Only this connection, by name or id.")
     ] = None,
     document: Annotated[str | None, typer.Option(help="Only this document, by id.")] = None,
-    begin: Annotated[Day, typer.Option("--from")] = None,
-    end: Annotated[Day, typer.Option("--to")] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", help="Only from this date or instant on, in UTC.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="Only before this one, such as 2027-01-31T12:00Z.")
+    ] = None,
     *,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
     as_json: Json = False,

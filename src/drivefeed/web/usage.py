@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
-from drivefeed.catalog.usage import Wanted, entries_after
+from drivefeed.catalog.usage import Wanted, entries_after, usage_of
 from drivefeed.web.described import PROBLEMS, bearer
 from drivefeed.web.shapes import UsageShape, usage_shape
 from drivefeed.web.site import site_of
@@ -57,7 +57,8 @@ class EntryQuery(BaseModel):
 @router.get("")
 async def usage(request: Request, key: Visitor) -> UsageShape:
     """Return how the pages of the organization stand."""
-    return usage_shape((await site_of(request).watch.view(key.org_id)).usage)
+    (one,) = await usage_of(site_of(request).catalog, key.org_id)
+    return usage_shape(one)
 
 
 @router.get("/entries")
