@@ -84,7 +84,7 @@ def test_two_files_of_70_pages_and_a_limit_of_100(tmp_path: Path, figure: Figure
             seconds=5.0,
             what=daemon.last_words,
         )
-        figure("from the raised limit to the held file's next step", f"{time.monotonic() - began:.1f} s")
+        figure("from the raised limit to the next step", f"{time.monotonic() - began:.1f} s")
         until(lambda: len(daemon.ledger()) == 2, seconds=PATIENCE_SECONDS, what=daemon.last_words)
         assert [one.pages for one in daemon.ledger()] == [PAGES, PAGES]
         assert len(daemon.search("where puffins breed")) == 2
