@@ -16,10 +16,12 @@ from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from drivefeed.catalog.endings import OPTION as ENDINGS
+from drivefeed.catalog.endings import finish_all
 from drivefeed.domain.errors import Part, PartDown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from drivefeed.ports import Checkpoint, Clock, Ids
-
-    Endings = dict[str, Callable[[AsyncConnection], Awaitable[None]]]
 
 _BUSY_TIMEOUT_MS = 20_000
 _FULL = "disk is full"
@@ -67,17 +67,12 @@ class Catalog:
         """
         try:
             async with self._turn, self._engine.connect() as connection:
-                endings: Endings = {}
                 await connection.execution_options(
-                    drivefeed_writes=True,
-                    drivefeed_now=self.clock.now,
-                    drivefeed_endings=endings,
+                    drivefeed_writes=True, drivefeed_now=self.clock.now, **{ENDINGS: {}}
                 )
                 async with connection.begin():
                     yield connection
-                    while endings:
-                        _, finish = endings.popitem()
-                        await finish(connection)
+                    await finish_all(connection)
                     self.checkpoint(f"{name}.commit.before")
                 self.checkpoint(f"{name}.commit.after")
         except DBAPIError as error:
@@ -107,19 +102,6 @@ def now_of(connection: AsyncConnection) -> int:
     assert connection.sync_connection is not None
     now: int = connection.sync_connection.get_execution_options()["drivefeed_now"]()
     return now
-
-
-def before_commit(
-    connection: AsyncConnection, key: str, finish: Callable[[AsyncConnection], Awaitable[None]]
-) -> None:
-    """Have something done at the end of a transaction of :meth:`Catalog.write`, and within it.
-
-    Args:
-        key: what is asked for several times under one key is done once.
-    """
-    assert connection.sync_connection is not None
-    endings: Endings = connection.sync_connection.get_execution_options()["drivefeed_endings"]
-    endings[key] = finish
 
 
 def _turns(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:

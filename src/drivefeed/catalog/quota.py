@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from drivefeed.catalog.dialect import upsert
-from drivefeed.catalog.engine import before_commit, now_of
+from drivefeed.catalog.endings import before_commit
+from drivefeed.catalog.engine import now_of
 from drivefeed.catalog.tables import orgs
 from drivefeed.catalog.usage_tables import ledger, reservations
 from drivefeed.domain.converge import may_hold_pages
