@@ -111,7 +111,7 @@ async def test_a_storm_in_one_process(seed: int, catalog_url: str) -> None:
     rig = await Rig.make(catalog)
     await rig.connect()
     await rig.scan()
-    count, limit = 50, 1_200
+    count, limit = 30, 700
     names = {f"f{number}": random_name(number, chance, most=120) for number in range(count)}
     await rig.enumerate([ROOT, folder("docs"), *listed(names)])
     await set_limit(catalog, rig.org_id, Limit(limit), actor="test")

@@ -98,12 +98,17 @@ class Town:
 
 
 @pytest.fixture
-async def town(rig: Rig, clock: ManualClock) -> Town:
+async def town(rig: Rig) -> Town:
     """Files a to e, found one after the other; each version is called like its file."""
-    await rig.enumerate([ROOT, folder("docs")])
-    for name in "abcde":
-        clock.turn(ms=1)
-        await rig.round([file(name, "docs", content=name)])
+    files = [file(name, "docs", content=name) for name in "abcde"]
+    await rig.enumerate([ROOT, folder("docs"), *files])
+    async with rig.catalog.write() as connection:
+        for number, name in enumerate("abcde"):
+            await connection.execute(
+                update(imports)
+                .where(imports.c.version_key == f"quickxor:{name}")
+                .values(created_at=imports.c.created_at + number)
+            )
     return Town(rig)
 
 
