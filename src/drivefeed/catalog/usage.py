@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 
 from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.quota_line import count_in_line
@@ -177,7 +177,7 @@ async def _entries(
         .outerjoin(corrected, corrected.c.id == ledger.c.corrects)
         .outerjoin(documents, documents.c.id == document_id)
         .outerjoin(connections, connections.c.id == connection_id)
-        .where(ledger.c.id > after, and_(*_conditions(wanted, document_id, connection_id)))
+        .where(ledger.c.id > after, *_conditions(wanted, document_id, connection_id))
         .order_by(ledger.c.id)
         .limit(limit)
     )
