@@ -98,7 +98,7 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
     return [
         Discover(catalog, parts.source),
         Admit(catalog),
-        Transfer(catalog, parts.source, parts.store),
+        Transfer(catalog, parts.source, parts.store, count_pages=indexing.files.count_pages),
         Submit(catalog, backend, deadline_ms=deadline_ms),
         Poll(catalog, backend),
         Publish(catalog, backend),

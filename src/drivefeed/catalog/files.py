@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, select, update
 
 from drivefeed.catalog.documents import document_of, import_of
 from drivefeed.catalog.sources import policy_from
-from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items
+from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items, orgs
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.quiet import all_quiet_until
 from drivefeed.domain.remote import DriveRef
@@ -29,6 +29,8 @@ class File:
         folders: ids of the folders it lies in, outermost first.
         paused: whether every connection that admits it is paused.
         policies: those of the connections that admit it and are not paused.
+        listed_size: bytes of this version as it was listed.
+        is_limited: whether its organization has a page limit.
     """
 
     name: str
@@ -40,6 +42,8 @@ class File:
     folders: tuple[str, ...]
     paused: bool
     policies: tuple[Policy, ...] = ()
+    listed_size: int | None = None
+    is_limited: bool = False
 
     def quiet_until(self, now: int) -> int | None:
         """Return when the quiet hours end that keep it from being copied, or None without any."""
@@ -59,9 +63,11 @@ _WHOLE = (
         drives.c.remote_id,
         items.c.media_type,
         items.c.quick_xor,
+        orgs.c.page_limit,
     )
     .select_from(imports)
     .join(documents, documents.c.id == imports.c.document_id)
+    .join(orgs, orgs.c.id == imports.c.org_id)
     .outerjoin(drives, drives.c.id == documents.c.drive_id)
     .outerjoin(
         items,
@@ -99,6 +105,8 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         folders=tuple(json.loads(row["folders"])),
         paused=bool(wanting) and all(each.paused for each in wanting),
         policies=tuple(policy_from(each.policy) for each in wanting if not each.paused),
+        listed_size=row[_IMPORT_PREFIX + "listed_size"],
+        is_limited=row["page_limit"] is not None,
     )
     return document_of(row), one, file
 

@@ -14,6 +14,7 @@ from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
+from drivefeed.cli.usage import usage_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -63,6 +64,7 @@ for panel, group in commands.PANELS.items():
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
 app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
+app.add_typer(usage_app, name="usage", rich_help_panel="Look", epilog=EXIT_CODES)
 for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
 for family in (connection.app, connections.app):

@@ -10,7 +10,7 @@ from drivefeed.cli.status import word_of
 from drivefeed.cli.words import count_of, duration_of, meaning_of, remedy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from drivefeed.cli.scene import Lately, Scene
 
@@ -25,6 +25,7 @@ class Lines:
         self._last = ""
         self._last_at = -_SECONDS_BETWEEN
         self._notices: set[str] = set()
+        self._limits: Sequence[str] = []
         self._told: Lately | None = None
 
     def show(self, scene: Scene) -> None:
@@ -34,6 +35,10 @@ class Lines:
             if words not in self._notices:
                 say(words)
         self._notices = set(notices)
+        if scene.limits != self._limits and not scene.moving:
+            for words in scene.limits:
+                say(words)
+            self._limits = scene.limits
         self._tell(scene)
         line = _progress(scene)
         is_time = scene.seconds - self._last_at >= _SECONDS_BETWEEN or not scene.moving

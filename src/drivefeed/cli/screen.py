@@ -69,7 +69,7 @@ def picture(scene: Scene, width: int, height: int) -> Group:
     """Draw a scene on so many columns and rows; what happened lately takes the rows left."""
     width = min(width, _WIDEST) - 2
     rows: list[RenderableType] = [_title(scene, width), "", _steps(scene, width), ""]
-    rows += [_summary(scene), *_reasons(scene, width)]
+    rows += [_summary(scene), *map(Text.from_markup, scene.limits), *_reasons(scene, width)]
     rows += [Text.from_markup(f"[dark_orange3]●[/] {words}") for words in scene.notices]
     rows += [
         Text.from_markup(f"[red]● {part} does not answer:[/] {escape(words)}")

@@ -18,6 +18,7 @@ from drivefeed.cli.keys import single_keys
 from drivefeed.cli.pace import Pace
 from drivefeed.cli.scene import Lately, Scene
 from drivefeed.cli.screen import TerminalScreen
+from drivefeed.cli.status import limits_of
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import PartDown
 from drivefeed.domain.reasons import Reason
@@ -197,6 +198,7 @@ class Show:
         now = time.monotonic()
         scene = self._scene
         scene.found = await progress_of(self._catalog)
+        scene.limits = await limits_of(self._catalog)
         scene.seconds = self._ending.seconds = now - self._began
         self._pace.look(now, scene.ended)
         scene.files_a_second = self._pace.files_a_second

@@ -166,6 +166,17 @@ def relieved(one: Import) -> Import:
     return replace(one, attention=None, hold=None, revision=one.revision + 1)
 
 
+def may_hold_pages(one: Import) -> bool:
+    """Tell whether an import may hold pages of a limit: it is under way, or charged in this commit.
+
+    What waits before it was submitted releases them, for nobody knows how long it waits. The
+    backend may do what was submitted, whoever is asked meanwhile.
+    """
+    if one.state in {State.SUBMITTED, State.SETTLED}:
+        return True
+    return one.state in {State.DISCOVERED, State.STORED} and not waits(one)
+
+
 def waits(one: Import) -> bool:
     """Tell whether an import waits for a person, or for something that wakes it by itself."""
     if one.hold in {Reason.QUOTA, Reason.PAUSED}:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog.audit import covered_items, effects
 from drivefeed.catalog.listing import paths_of
 from drivefeed.catalog.progress import Progress, progress_of
+from drivefeed.catalog.recount import recount
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.domain.explanations import explain
 from drivefeed.domain.identity import Fingerprint, changed
@@ -50,7 +51,8 @@ class Certificate:
 
     Attributes:
         drift: by kind: ``missing_in_catalog``, ``extra_in_catalog``, ``changed_at_source``,
-            ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``.
+            ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``,
+            ``usage``.
         remarks: sentences that explain differences which are meant to be there.
     """
 
@@ -105,6 +107,9 @@ async def certify(
     certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
     await _compare_source(catalog, source, [one.connection for one in progress], certificate)
     await _compare_store_and_index(catalog, store, rounds, certificate)
+    for one in await recount(catalog):
+        for words in one.drift:
+            certificate.note("usage", f"{one.org}: {words}")
     return certificate
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -25,8 +26,10 @@ class Poll(ImportStage):
     stage = Stage.POLL
     parts = (Part.BACKEND,)
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend) -> None:
-        super().__init__(catalog)
+    def __init__(
+        self, catalog: Catalog, backend: IngestionBackend, *, usage_owner: str = OURS
+    ) -> None:
+        super().__init__(catalog, usage_owner=usage_owner)
         self._backend = backend
 
     async def work(self, task: Task) -> Outcome | None:
@@ -43,6 +46,7 @@ class Poll(ImportStage):
                     Event.SETTLED,
                     facts,
                     detail=f"pages: {status.pages}, chunks in the index: {status.chunks}",
+                    usage_owner=self.usage_owner,
                 )
             case BackendState.REFUSED:
                 return Advance(

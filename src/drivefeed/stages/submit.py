@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -23,8 +24,15 @@ class Submit(ImportStage):
     parts = (Part.BACKEND,)
     waits_while_paused = True
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend, *, deadline_ms: int) -> None:
-        super().__init__(catalog)
+    def __init__(
+        self,
+        catalog: Catalog,
+        backend: IngestionBackend,
+        *,
+        deadline_ms: int,
+        usage_owner: str = OURS,
+    ) -> None:
+        super().__init__(catalog, usage_owner=usage_owner)
         self._backend = backend
         self._deadline_ms = deadline_ms
 
@@ -33,6 +41,9 @@ class Submit(ImportStage):
         one = task.one
         was_submitted = one.state is State.SUBMITTED
         if one.state is State.STORED:
+            # What waited for a person, or while it was paused, released its pages.
+            if not await self.has_pages(task):
+                return None
             facts = {"deadline_at": self._deadline(task)}
             one = await self.advance(task.claim, one.round, Advance(Event.SUBMITTING, facts))
         if one.state is not State.SUBMITTED:

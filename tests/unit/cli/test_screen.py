@@ -45,6 +45,7 @@ def scene() -> Scene:
         found=[progress],
         files_a_second=1.5,
         seconds_left=2.0,
+        limits=["[bold]demo[/]: 30 of 100 pages used, 3 held for files under way, 67 free."],
         notices=["Slow: each step waits 1.5 s first."],
         lately=lately,
         keys=keys | {"q": "quit"},
@@ -63,6 +64,7 @@ def test_it_fits(width: int, height: int) -> None:
     assert width < 80 or len(lines) <= height
     text = " ".join(" ".join(lines).split())
     assert "70 % 7 of 10 files done · 1 failed · 1.5 files/s · about 2" in text
+    assert "demo: 30 of 100 pages used, 3 held for files under way, 67 free." in text
     assert "download_forbidden" in text
     assert "1:15" in text
     assert text.count("became searchable") >= 3
