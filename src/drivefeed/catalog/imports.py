@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from drivefeed.domain.reasons import Reason
 
 _FACTS = frozenset(
-    {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
+    {
+        *("backend", "backend_job", "deadline_at", "size", "sha256", "integrity", "pages"),
+        *("chunks", "shown"),
+    }
 )
 
 
