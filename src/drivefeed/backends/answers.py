@@ -28,10 +28,7 @@ _SHOWN: Final = 300
 _SECRET_WRONG = frozenset({401, 403})
 _NO_ADDRESS = frozenset({404, 405})
 _DOWN = frozenset({502, 503, 504})
-_REASONS = {
-    Code.TOO_LARGE: Reason.TOO_LARGE,
-    Code.LOWER_SEQ: Reason.SUPERSEDED,
-}
+_REFUSED, _NOT_FOUND, _TOO_MANY, _FAILED = 400, 404, 429, 500
 _UNKNOWN = frozenset({Code.UNKNOWN_JOB, Code.UNKNOWN_KEY})
 
 
@@ -51,36 +48,39 @@ class Answers:
         problem = _problem_of(body)
         said = _said(status, problem, body)
         code = problem.code if problem else ""
-        if status in _SECRET_WRONG:
-            return self._breaker.down(
-                f"{self._where} refuses our secret ({said}). Compare the secret in its section of "
-                "the settings with the backend's, and the clocks of both machines."
-            )
-        if code in _UNKNOWN and status == 404:  # noqa: PLR2004 - the number is its own name
+        if code in _UNKNOWN and status == _NOT_FOUND:
             return NotFound(f"{self._where} does not know it ({said}).")
-        if 300 <= status < 400 or status in _NO_ADDRESS:  # noqa: PLR2004 - the class of redirects
-            return self._breaker.down(
-                f"{self._where} answered {said}, which is not the contract's. Look at the url in "
-                "its section of the settings: redirects are not followed, because they would "
-                "take the secret along."
-            )
-        if status == 429:  # noqa: PLR2004 - the number is its own name
+        if status == _TOO_MANY:
             wait = _wait(headers) or _DEFAULT_WAIT
             return Throttled(f"{self._where} asked to wait: {said}", seconds=wait)
-        if status in _DOWN:
-            least = int((_wait(headers) or 0) * 1000)
-            return self._breaker.down(f"{self._where} is not available: {said}", least_ms=least)
-        if 400 <= status < 500:  # noqa: PLR2004 - the class of refusals
-            reason = _REASONS.get(Code(code)) if code in set(Code) else None
-            return Permanent(
-                f"{self._where} refused the file: {said}", reason=reason or _reason(problem)
-            )
+        if words := self._down(status, said):
+            return self._breaker.down(words, least_ms=int((_wait(headers) or 0) * 1000))
+        if status < _FAILED:
+            words = f"{self._where} refused the file: {said}"
+            return Permanent(words, reason=_reason(code, problem))
         if self._breaker.fault():
             return self._breaker.down(f"{self._where} fails again and again: {said}")
         return Transient(f"{self._where} failed: {said}")
 
+    def _down(self, status: int, said: str) -> str:
+        """Return what is wrong where it is no fault of the file, or nothing."""
+        if status in _SECRET_WRONG:
+            return (
+                f"{self._where} refuses our secret ({said}). Compare the secret in its section of "
+                "the settings with the backend's, and the clocks of both machines."
+            )
+        if status < _REFUSED or status in _NO_ADDRESS:
+            return (
+                f"{self._where} answered {said}, which is not the contract's. Look at the url in "
+                "its section of the settings: redirects are not followed, because they would "
+                "take the secret along."
+            )
+        return f"{self._where} is not available: {said}" if status in _DOWN else ""
 
-def _reason(problem: ProblemShape | None) -> Reason:
+
+def _reason(code: str, problem: ProblemShape | None) -> Reason:
+    if code == Code.TOO_LARGE:
+        return Reason.TOO_LARGE
     given = problem.reason if problem else None
     return next((one for one in REFUSALS if one == given), Reason.BACKEND_REFUSED)
 
