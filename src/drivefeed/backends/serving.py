@@ -38,12 +38,12 @@ from drivefeed.domain.errors import (
     Permanent,
     Throttled,
 )
-from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import BackendState
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
+    from drivefeed.domain.reasons import Reason
     from drivefeed.ports import BackendStatus, IngestionBackend
 
 JobAt = Annotated[JobId, Path(description="As the answer to the submission had it.")]

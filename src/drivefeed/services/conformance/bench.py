@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -11,11 +12,15 @@ from urllib.parse import quote
 from drivefeed.services.conformance.finding import Fault, NotTried
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from drivefeed.services.conformance.documents import Documents, Served
     from drivefeed.services.conformance.speaker import Answer, Speaker
 
 FINAL: Final = frozenset({"done", "refused", "cancelled"})
 STATES: Final = FINAL | {"working"}
+_HELD_SECONDS: Final = 1.0
+_PATIENCE: Final = 3.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _TEXT = "A sentence of the conformance kit about calibration, number {}.\n" * 3
 
@@ -96,6 +101,20 @@ class Bench:
         one = Draft(shape, served)
         self.made.append(one)
         return one
+
+    @contextmanager
+    def held_shortly(self) -> Iterator[Draft]:
+        """Make a submission whose bytes come when the block ends.
+
+        A backend that fetches before it answers gets them after a second.
+        """
+        draft = self.draft(held=True)
+        timer = asyncio.get_running_loop().call_later(_HELD_SECONDS, draft.release)
+        try:
+            yield draft
+        finally:
+            timer.cancel()
+            draft.release()
 
     def new(self) -> str:
         """Return a fresh id."""
@@ -211,9 +230,6 @@ class Bench:
                 await self.speaker.ask("DELETE", draft.round_target)
             except Fault:
                 return
-
-
-_PATIENCE: Final = 3.0
 
 
 def _part(text: str) -> str:

@@ -107,7 +107,7 @@ CHECKS = (
     Check("cancel-before", "What is unknown cannot be cancelled.", _before, fetched=True),
     Check("cancel-working", "A cancelled job is not shown.", _working, fetched=True),
     Check("cancel-again", "It may be asked again.", _again, fetched=True, after="cancel-working"),
-    Check("cancel-done", "What is done stays done.", _done),
-    Check("cancel-race", "Many at once get one answer.", _race, after="cancel-working"),
+    Check("cancel-done", "What is done stays done.", _done, after="cancel-again"),
+    Check("cancel-race", "Many at once get one answer.", _race, after="cancel-done"),
 )
 """In the order in which they are told."""

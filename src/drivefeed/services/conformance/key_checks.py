@@ -19,26 +19,24 @@ _REMEDY = (
 
 
 async def _same_key(bench: Bench) -> None:
-    draft = bench.draft(held=True)
-    first = await bench.working(draft)
-    _same(first, await bench.submit(draft), "submitted again after the reply was lost")
-    draft.release()
+    with bench.held_shortly() as draft:
+        first = await bench.submit(draft)
+        _same(first, await bench.submit(draft), "submitted again after the reply was lost")
 
 
 async def _cut(bench: Bench) -> None:
-    draft = bench.draft()
-    await bench.speaker.ask_and_leave("POST", "/v1/jobs", draft.shape)
-    found = await bench.find(draft.shape["key"])
-    first = await bench.submit(draft)
-    if found.is_success and (found.body or {}).get("job_id"):
-        _same(str((found.body or {})["job_id"]), first, "submitted again after it hung up")
-    _same(first, await bench.submit(draft), "submitted a third time")
-    await bench.ended(first)
+    with bench.held_shortly() as draft:
+        await bench.speaker.ask_and_leave("POST", "/v1/jobs", draft.shape)
+        found = (await bench.find(draft.shape["key"])).body or {}
+        first = await bench.submit(draft)
+        if found.get("job_id"):
+            _same(str(found["job_id"]), first, "submitted again after the connection was cut")
+        _same(first, await bench.submit(draft), "submitted a third time")
 
 
 async def _at_once(bench: Bench) -> None:
-    draft = bench.draft()
-    found = await asyncio.gather(*(bench.submit(draft) for _ in range(_AT_ONCE)))
+    with bench.held_shortly() as draft:
+        found = await asyncio.gather(*(bench.submit(draft) for _ in range(_AT_ONCE)))
     if len(set(found)) > 1:
         raise Fault(
             f"One key submitted {_AT_ONCE} times at once became {len(set(found))} jobs.",

@@ -30,6 +30,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 """All checks, in the order in which they are told."""
 
 _GATE: Final = "health"
+_NEEDS: Final = "it needs"
 _AT_A_TIME: Final = 6
 
 
@@ -66,8 +67,8 @@ async def examine(
 
     async def in_order(check: Check) -> Result:
         before = tasks.get(check.after or "")
-        if before is not None and (await before).verdict is not Verdict.PASSED:
-            return _not_tried(check, f"it needs {check.after}")
+        if before is not None and _hinders(await before):
+            return _not_tried(check, f"{_NEEDS} {check.after}")
         async with room:
             return await _tried(bench, check)
 
@@ -94,6 +95,13 @@ async def _tried(bench: Bench, check: Check) -> Result:
         verdict, wrong, remedy = Verdict.FAILED, error.wrong, error.remedy
     seconds = round(time.monotonic() - started, 3)
     return Result(check.name, check.what, verdict, wrong, remedy, seconds)
+
+
+def _hinders(before: Result) -> bool:
+    """Whether what comes after a check would only tell its fault again."""
+    if before.verdict is Verdict.NOT_TRIED:
+        return before.wrong.startswith(_NEEDS)
+    return before.verdict is Verdict.FAILED
 
 
 def _not_tried(check: Check, why: str) -> Result:
