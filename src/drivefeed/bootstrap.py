@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_accounts
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
-    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore
+    from drivefeed.ports import Checkpoint, Clock, Ids, IngestionBackend, ObjectStore
     from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
+    from drivefeed.stages.backends import Backends
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class Parts:
     index: Shelf
     jobs: CatalogIndexJobs
     signing: AccountParts
+    backends: Backends
 
     @property
     def searcher(self) -> Searcher:
@@ -106,6 +109,7 @@ async def open_parts(
     settings: Settings, around: Surroundings | None = None
 ) -> AsyncIterator[Parts]:
     """Open catalog, source, store and index; nothing is asked of them yet."""
+    from drivefeed.backends.embedded import EmbeddedBackend
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.embedding import open_shelf
     from drivefeed.sources.graph.source import GraphSource
@@ -127,6 +131,7 @@ async def open_parts(
         stack.push_async_callback(store.aclose)
         index = await open_shelf(settings, catalog)
         stack.push_async_callback(index.aclose)
+        jobs = CatalogIndexJobs(catalog)
         parts = Parts(
             settings=settings,
             around=around,
@@ -135,9 +140,11 @@ async def open_parts(
             accounts=signing.accounts,
             store=store,
             index=index,
-            jobs=CatalogIndexJobs(catalog),
+            jobs=jobs,
             signing=signing,
+            backends=open_backends(settings, around, store, EmbeddedBackend(jobs, index)),
         )
+        stack.push_async_callback(parts.backends.aclose)
         yield parts
 
 
@@ -159,6 +166,39 @@ def open_store(settings: Settings) -> ObjectStore:
         prefix=s3.prefix,
         outbound=outbound_of(settings),
     )
+
+
+def open_backends(
+    settings: Settings, around: Surroundings, store: ObjectStore, embedded: IngestionBackend
+) -> Backends:
+    """Return our own backend and those of the settings; nothing is connected yet."""
+    from drivefeed.stages.backends import Backends
+
+    if not settings.backends:
+        return Backends(embedded)
+    from drivefeed.backends.http import HttpBackend, Place
+    from drivefeed.backends.signing import Credential
+
+    outbound = outbound_of(settings)
+    others: dict[str, IngestionBackend] = {}
+    for name, one in settings.backends.items():
+        others[name] = HttpBackend(
+            Place(
+                name=name,
+                url=one.url,
+                credential=Credential(
+                    one.secret.get_secret_value(), "bearer" if one.auth == "bearer" else "hmac"
+                ),
+                by_url=one.content == "url",
+                timeout_seconds=one.timeout_seconds,
+                ca_file=str(one.ca_file) if one.ca_file else None,
+            ),
+            address=partial(store.address, seconds=one.url_seconds),
+            outbound=outbound,
+            clock=around.clock,
+            ids=around.ids,
+        )
+    return Backends(embedded, others)
 
 
 async def load_accounts(parts: Parts) -> None:

@@ -23,12 +23,13 @@ from pydantic_settings import (
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.policies import read_policy
-from drivefeed.domain.policy_options import BY_NAME
+from drivefeed.domain.policy_options import BY_NAME, EMBEDDED
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
+    BackendSettings,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
@@ -171,6 +172,9 @@ class Settings(BaseSettings):
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
         default=6 * 3600.0, description="After this time a backend that has not finished is late."
     )
+    backends: dict[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,39}$")], BackendSettings] = (
+        Field(default={}, description="Ingestion backends besides our own, by name.")
+    )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8, description="The part of Microsoft's resource units a minute that we spend."
     )
@@ -217,6 +221,18 @@ class Settings(BaseSettings):
     log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
         default="info", description="debug, info, warning or error."
     )
+
+    @model_validator(mode="after")
+    def _check_backends(self) -> Self:
+        if EMBEDDED in self.backends:
+            raise ValueError(f"[backends.{EMBEDDED}] is the name of our own; choose another")
+        for one in self.connections:
+            if one.backend not in {EMBEDDED, *self.backends}:
+                raise ValueError(
+                    f"the connection of '{one.folder or one.drive_id}' names the backend "
+                    f"'{one.backend}', and there is no [backends.{one.backend}]"
+                )
+        return self
 
     @classmethod
     def settings_customise_sources(

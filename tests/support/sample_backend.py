@@ -54,9 +54,7 @@ def served(backend: Any) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def bench_at(
-    url: str, *, way: str = "hmac", deadline: float = 30.0
-) -> AsyncIterator[Bench]:
+async def bench_at(url: str, *, way: str = "hmac", deadline: float = 30.0) -> AsyncIterator[Bench]:
     """Put a backend on the bench."""
     credential = Credential(SECRET, way)  # type: ignore[arg-type] - a test says which
     async with (

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
-from drivefeed.catalog.tables import index_jobs
+from drivefeed.catalog.tables import index_jobs, orgs
 from drivefeed.domain.identity import index_job_id
 from drivefeed.ports import IndexJob, IndexJobState, Submission
 
@@ -147,6 +147,19 @@ class CatalogIndexJobs:
             if await reminders.stage_of(connection, import_id) == "poll":
                 await reminders.postpone(connection, import_id, due_at=now)
         return True
+
+
+async def ensure_sender(catalog: Catalog, org_id: str) -> None:
+    """Make an organization known that another drivefeed submits documents of.
+
+    The relay takes organizations in turn; one that has no row would never have its turn.
+    """
+    async with catalog.write("org") as connection:
+        await insert_once(
+            connection,
+            orgs,
+            {"id": org_id, "name": org_id, "created_at": catalog.clock.now()},
+        )
 
 
 def _job_of(row: RowMapping) -> IndexJob:

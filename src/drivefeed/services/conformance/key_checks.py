@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.services.conformance.finding import Check, Fault
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from drivefeed.services.conformance.bench import Bench, Draft
 
 _AT_ONCE: Final = 8
+_ARRIVAL_SECONDS: Final = 2.5
 _NOT_FOUND: Final = 404
 _REMEDY = (
     "Keep the key in a unique column, insert the job under it, and answer with the job that is "
@@ -27,11 +29,22 @@ async def _same_key(bench: Bench) -> None:
 async def _cut(bench: Bench) -> None:
     with bench.held_shortly() as draft:
         await bench.speaker.ask_and_leave("POST", "/v1/jobs", draft.shape)
-        found = (await bench.find(draft.shape["key"])).body or {}
+        found = await _arrived(bench, draft)
         first = await bench.submit(draft)
         if found.get("job_id"):
             _same(str(found["job_id"]), first, "submitted again after the connection was cut")
         _same(first, await bench.submit(draft), "submitted a third time")
+
+
+async def _arrived(bench: Bench, draft: Draft) -> dict[str, Any]:
+    """Return the job of a submission whose reply nobody read, once it is known."""
+    until = time.monotonic() + _ARRIVAL_SECONDS
+    while time.monotonic() < until:
+        found = (await bench.find(draft.shape["key"])).body or {}
+        if found.get("job_id"):
+            return found
+        await asyncio.sleep(0.1)
+    return {}
 
 
 async def _at_once(bench: Bench) -> None:
