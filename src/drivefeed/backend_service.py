@@ -109,4 +109,5 @@ class BackendService:
     async def _beat(self, owner: str) -> None:
         while True:
             await heartbeats.beat(self._parts.catalog, owner, "backend")
+            await heartbeats.reap(self._parts.catalog, own=owner)
             await asyncio.sleep(_BEAT_SECONDS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.catalog import deliveries
@@ -70,16 +71,16 @@ class Direct:
                 for one in await self._look(self.concurrency - len(running), running):
                     task = group.create_task(self._work(one), name=f"direct {one.subject_id}")
                     running[one.subject_id] = task
-                    task.add_done_callback(
-                        lambda _, subject=one.subject_id: self._ended(running, subject)
-                    )
+                    task.add_done_callback(partial(self._ended, running, one.subject_id))
                 try:
                     async with asyncio.timeout(_LOOK_SECONDS):
                         await self.wake.wait()
                 except TimeoutError:
                     continue
 
-    def _ended(self, running: dict[str, asyncio.Task[None]], subject_id: str) -> None:
+    def _ended(
+        self, running: dict[str, asyncio.Task[None]], subject_id: str, _task: asyncio.Task[None]
+    ) -> None:
         running.pop(subject_id, None)
         self.wake.set()
 

@@ -43,6 +43,12 @@ class Documents:
         self._served[f"/{name}"] = made
         return made
 
+    def release_all(self, body: bytes | None = None) -> None:
+        """Let go of everything that is held back; of ``body`` in its place, if there is one."""
+        for one in self._served.values():
+            one.body = one.body if body is None else body
+            one.release()
+
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request and close the connection."""
         with suppress(OSError, ValueError, asyncio.IncompleteReadError, TimeoutError):
