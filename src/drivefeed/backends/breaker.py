@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from drivefeed.ports import Clock, Ids
 
 FAULTS_IN_A_ROW: Final = 3
-"""So many answers 500 in a row, for whatever files, are the backend's fault."""
+"""So many faults in a row, for whatever files, are the backend's and no accident of one."""
+_LOST_AGAIN_MS: Final = 1_000
 
 
 class Breaker:
@@ -53,8 +54,14 @@ class Breaker:
         self._words = words
         return PartDown(words, part=Part.BACKEND, wait_ms=max(self._open_until - now, 1))
 
+    def lost(self, words: str) -> PartDown:
+        """A reply got lost on its way: one file waits a moment; the third in a row opens it."""
+        if self.fault():
+            return self.down(words)
+        return PartDown(words, part=Part.BACKEND, wait_ms=_LOST_AGAIN_MS)
+
     def fault(self) -> bool:
-        """Count an answer 500; True where it is no longer the file's alone."""
+        """Count what may be an accident; True where it is one no longer."""
         self._faults += 1
         return self._faults >= FAULTS_IN_A_ROW
 

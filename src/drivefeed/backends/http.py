@@ -206,6 +206,10 @@ class HttpBackend:
             raise self._breaker.down(
                 f"{self._where} did not answer within {self._place.timeout_seconds:g} seconds."
             ) from None
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
+            # It may have done what it was asked: the key will tell.
+            said = redact(str(error)) or type(error).__name__
+            raise self._breaker.lost(f"{self._where} hung up before it answered: {said}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = redact(str(error)) or type(error).__name__
             raise self._breaker.down(f"{self._where} was not reached: {said}") from error
