@@ -93,7 +93,9 @@ class Sampled:
 Case = Own | Sampled
 
 
-def client_of(url: str, *, way: Way = "hmac", address: object = None, **more: object) -> HttpBackend:
+def client_of(
+    url: str, *, way: Way = "hmac", address: object = None, **more: object
+) -> HttpBackend:
     """Return drivefeed's client of a backend at ``url``."""
     return HttpBackend(
         Place("acme", url, Credential(SECRET, way), by_url=address is not None, **more),  # type: ignore[arg-type]
