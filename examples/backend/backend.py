@@ -167,10 +167,11 @@ class Backend:
 
     def remove(self, document_id: str, import_id: str, round_: int) -> None:
         """Remove one round. Others stay, and nothing is said where there is none."""
-        where = "document_id = ? AND import_id = ? AND round = ?"
-        named = (document_id, import_id, round_)
         with self.lock:
-            for row in self.rows(f"SELECT job_id FROM jobs WHERE {where}", *named):
+            for row in self.rows(
+                "SELECT job_id FROM jobs WHERE document_id = ? AND import_id = ? AND round = ?",
+                *(document_id, import_id, round_),
+            ):
                 self.db.execute("DELETE FROM chunks WHERE job_id = ?", (row["job_id"],))
                 self.db.execute("UPDATE jobs SET live = 0 WHERE job_id = ?", (row["job_id"],))
 

@@ -169,9 +169,15 @@ def open_store(settings: Settings) -> ObjectStore:
 
 
 def open_backends(
-    settings: Settings, around: Surroundings, store: ObjectStore, embedded: IngestionBackend
+    settings: Settings,
+    around: Surroundings,
+    store: ObjectStore,
+    embedded: IngestionBackend | None = None,
 ) -> Backends:
-    """Return our own backend and those of the settings; nothing is connected yet."""
+    """Return our own backend, if it is given, and those of the settings.
+
+    Nothing is connected yet.
+    """
     from drivefeed.stages.backends import Backends
 
     if not settings.backends:

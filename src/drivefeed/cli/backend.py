@@ -45,6 +45,7 @@ def serve(
 @app.command("check")
 def check(
     url: Annotated[str, typer.Argument(help="Where the backend is: what comes before /v1.")],
+    *,
     secret_file: SecretFile = None,
     auth: Auth = "hmac",
     only: Annotated[
@@ -65,7 +66,6 @@ def check(
     deadline: Annotated[
         float, typer.Option(min=1, help="Seconds that a tiny document may take.")
     ] = 60.0,
-    *,
     as_json: Json = False,
 ) -> None:
     """Check a backend against the contract, and say of each fault what to do.

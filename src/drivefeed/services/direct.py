@@ -121,7 +121,7 @@ class Direct:
         )
         try:
             await self.runner.bind(self.stage)(delivery)
-        except Exception as error:  # the runner recorded it; the next attempt is ours to make
+        except Exception as error:  # noqa: BLE001 - the runner recorded it; the next attempt is ours to make
             _log.info("attempt_again", subject_id=one.subject_id, error=type(error).__name__)
             wait = backoff_ms(attempt, fraction=self.catalog.ids.fraction())
             self._failed[one.subject_id] = attempt

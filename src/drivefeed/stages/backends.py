@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 class Backends:
-    """Our own backend, and those of the settings."""
+    """Our own backend (but where only others are looked at), and those of the settings."""
 
     def __init__(
-        self, embedded: IngestionBackend, others: Mapping[str, IngestionBackend] | None = None
+        self,
+        embedded: IngestionBackend | None,
+        others: Mapping[str, IngestionBackend] | None = None,
     ) -> None:
-        self._known = {**(others or {}), EMBEDDED: embedded}
+        self._known = dict(others or {})
+        if embedded is not None:
+            self._known[EMBEDDED] = embedded
 
     def named(self, name: str | None) -> IngestionBackend:
         """Return a backend; None is what was submitted before there were names: our own.
@@ -31,8 +35,8 @@ class Backends:
         found = self._known.get(name or EMBEDDED)
         if found is None:
             raise NeedsAttention(
-                f"The ingestion backend '{name}' is not in the settings. Put [backends.{name}] "
-                "back, or choose another one in the policy of the connection and retry.",
+                f"The ingestion backend '{name}' is not in the settings. Write [backends.{name}] "
+                "there, or choose another one in the policy of the connection.",
                 reason=Reason.MISCONFIGURED,
             )
         return found
