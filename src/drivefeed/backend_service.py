@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from drivefeed.assembly import attempts_of, concurrency_of, open_indexing
-from drivefeed.backends.acceptance import Acceptance, ServedBackend, fetch_timeout
 from drivefeed.backends.gate import Gated
+from drivefeed.backends.served import ServedBackend, fetch_timeout
 from drivefeed.backends.serving import application
 from drivefeed.catalog import heartbeats
 from drivefeed.catalog.index_jobs import ensure_sender
@@ -71,28 +71,30 @@ class BackendService:
                 stack.enter_context(alone_on(parts.settings.data_dir / "queue"))
                 await heartbeats.bury_all(parts.catalog)
             indexing = await open_indexing(parts, stack)
+            transport = await asyncio.to_thread(outbound_of(parts.settings).transport)
+            client = await stack.enter_async_context(
+                httpx.AsyncClient(transport=transport, timeout=fetch_timeout(), trust_env=False)
+            )
+            due = asyncio.Event()
+            backend = ServedBackend(
+                parts.jobs,
+                parts.index,
+                parts.store,
+                client,
+                prepare=partial(ensure_sender, parts.catalog),
+                on_bytes=due.set,
+            )
+            stack.push_async_callback(backend.aclose)
             work = Direct(
                 parts.catalog,
                 Runner(parts.catalog, Breakers(around.clock, around.ids), owner=owner),
                 Index(parts.catalog, indexing, parts.jobs),
                 attempts=attempts_of(parts.settings)[Stage.INDEX],
                 concurrency=concurrency_of(parts.settings)[Stage.INDEX],
+                wake=due,
+                is_ready=backend.is_ready,
             )
-            transport = await asyncio.to_thread(outbound_of(parts.settings).transport)
-            client = await stack.enter_async_context(
-                httpx.AsyncClient(transport=transport, timeout=fetch_timeout(), trust_env=False)
-            )
-            backend = ServedBackend(parts.jobs, parts.index, parts.store)
-            accept = Acceptance(
-                backend,
-                parts.jobs,
-                parts.store,
-                client,
-                prepare=partial(ensure_sender, parts.catalog),
-                on_job=work.wake.set,
-            )
-            stack.push_async_callback(accept.aclose)
-            app = Gated(application(backend, accept), self._credential, around.clock)
+            app = Gated(application(backend, backend.accept), self._credential, around.clock)
             async with asyncio.TaskGroup() as group:
                 beating = group.create_task(self._beat(owner), name="heartbeat")
                 working = group.create_task(work.run(), name="index jobs")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from drivefeed.backends.acceptance import Acceptance
 from drivefeed.backends.embedded import EmbeddedBackend
 from drivefeed.backends.gate import Gated
 from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.served import ServedBackend
 from drivefeed.backends.serving import application
 from drivefeed.backends.signing import Credential
 from drivefeed.catalog.engine import open_catalog, sqlite_url
@@ -107,8 +107,8 @@ def client_of(
 
 
 @asynccontextmanager
-async def own_backend(folder: Path) -> AsyncIterator[tuple[EmbeddedBackend, CatalogIndexJobs]]:
-    """Open our own backend over a catalog and an index of its own."""
+async def own_parts(folder: Path) -> AsyncIterator[tuple[CatalogIndexJobs, EdgeIndex]]:
+    """Open a catalog and an index for our own backend."""
     catalog = await open_catalog(
         sqlite_url(folder / "catalog.db"),
         clock=SystemClock(),
@@ -118,8 +118,7 @@ async def own_backend(folder: Path) -> AsyncIterator[tuple[EmbeddedBackend, Cata
     index = EdgeIndex(folder / "index", model_name="made-up-4", dimension=4)
     try:
         await ensure_sender(catalog, ORG)
-        jobs = CatalogIndexJobs(catalog)
-        yield EmbeddedBackend(jobs, index), jobs
+        yield CatalogIndexJobs(catalog), index
     finally:
         await index.aclose()
         await catalog.aclose()
@@ -127,20 +126,21 @@ async def own_backend(folder: Path) -> AsyncIterator[tuple[EmbeddedBackend, Cata
 
 @asynccontextmanager
 async def over_http(
-    backend: EmbeddedBackend, jobs: CatalogIndexJobs, store: DirectoryStore
+    jobs: CatalogIndexJobs, index: EdgeIndex, store: DirectoryStore
 ) -> AsyncIterator[str]:
-    """Serve a backend over the contract while the block lasts; yields its URL."""
+    """Serve our own backend over the contract while the block lasts; yields its URL."""
 
     async def prepare(org_id: str) -> None:
         del org_id
 
     server = BackendServer("127.0.0.1", 0)
     async with httpx.AsyncClient(trust_env=False) as client, asyncio.TaskGroup() as group:
-        accept = Acceptance(backend, jobs, store, client, prepare=prepare)
-        app = Gated(application(backend, accept), Credential(SECRET), SystemClock())
+        backend = ServedBackend(jobs, index, store, client, prepare=prepare)
+        app = Gated(application(backend, backend.accept), Credential(SECRET), SystemClock())
         group.create_task(server.run(app))
         yield server.url
         server.close()
+        await backend.aclose()
 
 
 @asynccontextmanager
@@ -156,14 +156,14 @@ async def case_of(kind: str, folder: Path) -> AsyncIterator[Case]:
             stack.callback(documents.release_all)
             yield case
             return
-        backend, jobs = await stack.enter_async_context(own_backend(folder))
+        jobs, index = await stack.enter_async_context(own_parts(folder))
         if kind == "embedded":
-            yield Own(backend, jobs)
+            yield Own(EmbeddedBackend(jobs, index), jobs)
             return
         store = DirectoryStore(folder / "objects")
         stack.push_async_callback(store.aclose)
         await put(store, "o/d/i/1", TEXT)
-        url = await stack.enter_async_context(over_http(backend, jobs, store))
+        url = await stack.enter_async_context(over_http(jobs, index, store))
         client = client_of(url)
         stack.push_async_callback(client.aclose)
         yield Own(client, jobs)

@@ -19,7 +19,7 @@ from drivefeed.domain.retry import backoff_ms
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from drivefeed.stages.runner import Runner, StageRun
 
 _LOOK_SECONDS: Final = 1.0
+_MOST_LOOKED_AT: Final = 1_000
 
 _log = log("direct")
 
@@ -51,6 +52,7 @@ class Direct:
 
     Attributes:
         wake: set it where something became due, to be looked at without waiting.
+        is_ready: whether a subject that is due can be worked on already.
     """
 
     catalog: Catalog
@@ -59,6 +61,7 @@ class Direct:
     attempts: int
     concurrency: int
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    is_ready: Callable[[str], Awaitable[bool]] | None = None
     _failed: dict[str, int] = field(default_factory=dict)
     _not_before: dict[str, int] = field(default_factory=dict)
 
@@ -101,14 +104,16 @@ class Direct:
                 self.stage.stage,
                 now=now,
                 horizon_ms=0,
-                limit=room + len(running) + len(self._not_before),
+                limit=_MOST_LOOKED_AT,
             )
-        free = [
-            one
-            for one in found
-            if one.subject_id not in running and self._not_before.get(one.subject_id, 0) <= now
-        ]
-        return free[:room]
+        free: list[Reminder] = []
+        for one in found:
+            subject = one.subject_id
+            if subject in running or self._not_before.get(subject, 0) > now or len(free) == room:
+                continue
+            if self.is_ready is None or await self.is_ready(subject):
+                free.append(one)
+        return free
 
     async def _work(self, one: Reminder) -> None:
         attempt = self._failed.get(one.subject_id, 0) + 1
