@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.bootstrap import backend_credentials
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -128,6 +129,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         port=settings.web_port,
         url=settings.web_url,
         seek=seek,
+        credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)
     return page

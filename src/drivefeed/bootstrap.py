@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.account_parts import AccountParts
+    from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.search import Searcher
@@ -183,21 +184,21 @@ def open_backends(
     if not settings.backends:
         return Backends(embedded)
     from drivefeed.backends.http import HttpBackend, Place
-    from drivefeed.backends.signing import Credential
 
     outbound = outbound_of(settings)
+    page = settings.web_url.rstrip("/")
     others: dict[str, IngestionBackend] = {}
+    credentials = backend_credentials(settings)
     for name, one in settings.backends.items():
         others[name] = HttpBackend(
             Place(
                 name=name,
                 url=one.url,
-                credential=Credential(
-                    one.secret.get_secret_value(), "bearer" if one.auth == "bearer" else "hmac"
-                ),
+                credential=credentials[name],
                 by_url=one.content == "url",
                 timeout_seconds=one.timeout_seconds,
                 ca_file=str(one.ca_file) if one.ca_file else None,
+                call_url=f"{page}/v1/backends/{name}/calls" if one.calls else None,
             ),
             address=partial(store.address, seconds=one.url_seconds),
             outbound=outbound,
@@ -205,6 +206,18 @@ def open_backends(
             ids=around.ids,
         )
     return Backends(embedded, others)
+
+
+def backend_credentials(settings: Settings) -> dict[str, Credential]:
+    """Return the secrets that are shared with the backends of the settings, by name."""
+    from drivefeed.backends.signing import Credential
+
+    return {
+        name: Credential(
+            one.secret.get_secret_value(), "bearer" if one.auth == "bearer" else "hmac"
+        )
+        for name, one in settings.backends.items()
+    }
 
 
 async def load_accounts(parts: Parts) -> None:

@@ -53,6 +53,11 @@ class BackendSettings(Section):
     timeout_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
         default=30.0, description="For one request, from its first to its last byte."
     )
+    calls: bool = Field(
+        default=False,
+        description="Whether it is told an address of the status page where it may say that a job "
+        "ended; needs web_url.",
+    )
     ca_file: Path | None = Field(
         default=None, description="PEM file with certificates to trust too."
     )

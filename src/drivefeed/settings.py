@@ -226,6 +226,11 @@ class Settings(BaseSettings):
     def _check_backends(self) -> Self:
         if EMBEDDED in self.backends:
             raise ValueError(f"[backends.{EMBEDDED}] is the name of our own; choose another")
+        for name, backend in self.backends.items():
+            if backend.calls and not self.web_url:
+                raise ValueError(
+                    f"[backends.{name}] has calls = true, and there is no web_url to call"
+                )
         for one in self.connections:
             if one.backend not in {EMBEDDED, *self.backends}:
                 raise ValueError(

@@ -81,6 +81,9 @@ class SubmissionShape(Shape):
     folders: Folders = Field(default=[], description="Ids of its folders, the outermost first.")
     metadata: dict[str, str] = Field(default={}, max_length=100)
     content: Content
+    call_url: Annotated[str, Field(pattern="^https?://", max_length=1024)] | None = Field(
+        default=None, description="Where you may say that the job ended; see below."
+    )
 
 
 class JobState(StrEnum):
@@ -206,7 +209,9 @@ ANSWERS: Final = (
 """HTTP status, code, what drivefeed does, and in one word."""
 
 
-def submission_shape(sent: Submission, content: Content) -> SubmissionShape:
+def submission_shape(
+    sent: Submission, content: Content, call_url: str | None = None
+) -> SubmissionShape:
     """Return a submission as it is sent."""
     return SubmissionShape(
         key=sent.key,
@@ -222,12 +227,13 @@ def submission_shape(sent: Submission, content: Content) -> SubmissionShape:
         folders=list(sent.folders),
         metadata=dict(sent.metadata),
         content=content,
+        call_url=call_url,
     )
 
 
 def submission_of(shape: SubmissionShape, object_key: str) -> Submission:
     """Return a submission as the port has it; its bytes are under ``object_key``."""
-    fields: dict[str, Any] = shape.model_dump(exclude={"content", "folders"})
+    fields: dict[str, Any] = shape.model_dump(exclude={"content", "folders", "call_url"})
     return Submission(**fields, folders=tuple(shape.folders), object_key=object_key)
 
 

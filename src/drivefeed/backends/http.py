@@ -58,6 +58,7 @@ class Place:
         by_url: whether it gets a URL of the bytes; else their key in the store.
         timeout_seconds: for one request, from its first to its last byte.
         ca_file: further authorities to trust.
+        call_url: where it may say that a job ended, or None.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Place:
     by_url: bool = True
     timeout_seconds: float = 30.0
     ca_file: str | None = None
+    call_url: str | None = None
 
 
 class HttpBackend:
@@ -91,7 +93,8 @@ class HttpBackend:
 
     async def submit(self, submission: Submission) -> str:
         """Submit; the same key gives the same job."""
-        shape = submission_shape(submission, await self._content(submission))
+        content = await self._content(submission)
+        shape = submission_shape(submission, content, self._place.call_url)
         body = shape.model_dump_json(exclude_none=True).encode()
         return (await self._ask(JobShape, "POST", f"/{VERSION}/jobs", body)).job_id
 

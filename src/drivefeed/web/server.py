@@ -13,9 +13,13 @@ import uvicorn
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
+from drivefeed.web.backend_calls import callers_of
 from drivefeed.web.site import Site
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.web.site import Seek
 
@@ -33,6 +37,7 @@ class StatusPage:
         port: 0 for any that is free.
         url: where people reach it, if that is not the bound address: that of a proxy.
         seek: searches; None for pages without search.
+        credentials: the secrets of backends that may say that a job ended, by name.
 
     Attributes:
         site: what answers are made from; there once it is open.
@@ -46,12 +51,14 @@ class StatusPage:
         port: int,
         url: str = "",
         seek: Seek | None = None,
+        credentials: Mapping[str, Credential] | None = None,
     ) -> None:
         self._socket = bound(
             host, port, what="The status page", remedy="Choose another one with --port or web_port."
         )
         here = self._socket.getsockname()[1]
         self.site = Site(catalog, url.rstrip("/") or address_of(host, here), seek)
+        self.site.callers = callers_of(credentials or {}, catalog.clock)
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
