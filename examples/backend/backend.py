@@ -219,10 +219,8 @@ class Backend:
         if self.way == "bearer":
             return {"Authorization": f"Bearer {self.secret}"}
         at, nonce = self.now(), secrets.token_hex(16)
-        return {
-            "Drivefeed-Signature": f"t={at},n={nonce},v1="
-            + self.signed(at, nonce, "POST", url[url.find("/v1/") :], body)
-        }
+        written = self.signed(at, nonce, "POST", url[url.find("/v1/") :], body)
+        return {"Drivefeed-Signature": f"t={at},n={nonce},v1={written}"}
 
     def signed(self, at: int, nonce: str, method: str, target: str, body: bytes) -> str:
         lines = (str(at), nonce, method, target, hashlib.sha256(body).hexdigest())

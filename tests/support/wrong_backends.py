@@ -20,6 +20,8 @@ class Wrong(Right):
     """A backend with a fault; ``caught_by`` is the check that must tell of it."""
 
     caught_by: ClassVar[str]
+    is_like_others: ClassVar[bool] = False
+    """Whether there is one much like it, so that only the long run of tests takes it too."""
 
     def __init__(self, **more: Any) -> None:
         self.counts: Counter[str] = Counter()
@@ -28,6 +30,7 @@ class Wrong(Right):
 
 class AnotherVersion(Wrong):
     caught_by = "health"
+    is_like_others = True
 
     def answer(self, method: str, target: str, body: bytes) -> Any:
         if target == "/v1/health":
@@ -37,6 +40,7 @@ class AnotherVersion(Wrong):
 
 class LetsStrangersIn(Wrong):
     caught_by = "wrong-secret"
+    is_like_others = True
 
     def refusal(self, headers: Any, method: str, target: str, body: bytes) -> str:
         if "Drivefeed-Signature" not in headers:
@@ -62,6 +66,7 @@ class SignsNoBodies(Wrong):
 
 class SignsNoQueries(Wrong):
     caught_by = "other-address"
+    is_like_others = True
 
     def refusal(self, headers: Any, method: str, target: str, body: bytes) -> str:
         said = super().refusal(headers, method, target, body)
@@ -116,6 +121,7 @@ class LooksThenInserts(Wrong):
 
 class ForgetsEndedKeys(Wrong):
     caught_by = "finished-key"
+    is_like_others = True
 
     def submit(self, sent: dict[str, Any]) -> Any:
         known = self.rows("SELECT state FROM jobs WHERE key = ?", sent.get("key"))
@@ -146,6 +152,7 @@ class FindsNothing(Wrong):
 
 class KnowsEveryJob(Wrong):
     caught_by = "unknown-job"
+    is_like_others = True
 
     def status(self, job_id: str) -> Any:
         try:
@@ -165,6 +172,7 @@ class CutsKeys(Wrong):
 
 class CountsNoPages(Wrong):
     caught_by = "usage"
+    is_like_others = True
 
     def told(self, row: Any) -> Any:
         found = super().told(row)
@@ -176,6 +184,7 @@ class KeepsTheCallerWaiting(Wrong):
     """The status of a job is answered when the job has ended."""
 
     caught_by = "slow"
+    is_like_others = True
 
     def status(self, job_id: str) -> Any:
         found = super().status(job_id)
@@ -224,6 +233,7 @@ class WorksAgain(Wrong):
 
 class CountsOn(Wrong):
     caught_by = "pages"
+    is_like_others = True
     _count = itertools.count(1)
 
     def told(self, row: Any) -> Any:
@@ -242,6 +252,7 @@ class ReadsAscii(Wrong):
 
 class HasReasonsOfItsOwn(Wrong):
     caught_by = "reason"
+    is_like_others = True
 
     def refuse(self, job_id: str, reason: str, detail: str) -> None:
         super().refuse(job_id, "did not like it", detail)
@@ -259,6 +270,7 @@ class SaysItCancelled(Wrong):
 
 class CancelsOnce(Wrong):
     caught_by = "cancel-again"
+    is_like_others = True
 
     def cancel(self, job_id: str) -> Any:
         if self.status(job_id)["state"] == "cancelled":
@@ -268,6 +280,7 @@ class CancelsOnce(Wrong):
 
 class CancelsWhatIsDone(Wrong):
     caught_by = "cancel-done"
+    is_like_others = True
 
     def cancel(self, job_id: str) -> Any:
         found = super().cancel(job_id)
@@ -298,6 +311,7 @@ class ShowsNothing(Wrong):
     """What ends stays hidden until it is told otherwise."""
 
     caught_by = "newest-shown"
+    is_like_others = True
 
     def done(self, row: Any, chunks: Any, *, pages: int) -> None:
         super().done({**dict(row), "seq": -1}, chunks, pages=pages)
@@ -312,6 +326,7 @@ class HidesNothing(Wrong):
 
 class KnowsPlacesOfItsOwn(Wrong):
     caught_by = "place"
+    is_like_others = True
 
     def set_place(self, document_id: str, name: str, folders: list[str]) -> None:
         if not self.rows("SELECT 1 FROM jobs WHERE document_id = ?", document_id):
@@ -320,6 +335,7 @@ class KnowsPlacesOfItsOwn(Wrong):
 
 class RemovesOnlyWhatIsThere(Wrong):
     caught_by = "remove-unknown"
+    is_like_others = True
 
     def remove(self, document_id: str, import_id: str, round_: int) -> None:
         if not self.rows("SELECT 1 FROM jobs WHERE import_id = ?", import_id):
