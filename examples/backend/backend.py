@@ -1,6 +1,7 @@
 """A small ingestion backend for drivefeed, to copy: the whole contract in one file.
 
-It needs Python 3.11 and nothing else. It fetches a file by its URL, takes it as UTF-8 text, cuts it
+It needs Python 3.11 and nothing else. It fetches a file by its URL (or reads it from drivefeed's
+object store, where that is a folder), takes it as UTF-8 text, cuts it
 into chunks and keeps them in SQLite. Put your own work in place of ``read`` and ``chunks_of``; the
 rest is what keeps a document from being lost or imported twice. The contract itself is described
 in docs/backend-contract.md.
@@ -70,8 +71,14 @@ class Refused(Exception):
 class Backend:
     """Jobs in SQLite, one thread for each job that is worked on."""
 
-    def __init__(self, database: str = ":memory:", secret: str = "", way: str = "hmac") -> None:
-        self.secret, self.way = secret, way
+    def __init__(
+        self,
+        database: str = ":memory:",
+        secret: str = "",
+        way: str = "hmac",
+        store: Path | None = None,
+    ) -> None:
+        self.secret, self.way, self.store = secret, way, store
         self.lock = threading.RLock()
         self.nonces: dict[str, int] = {}
         self.db = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
@@ -228,10 +235,8 @@ class Backend:
 
     def read(self, content: dict[str, str], name: str) -> str:
         """Fetch the bytes and take the text out of them."""
-        if "url" not in content:
-            raise Refused("backend_refused", "This backend fetches by URL.")
-        with urllib.request.urlopen(content["url"], timeout=60) as answer:
-            body = answer.read(MOST_FILE + 1)
+        with self.opened(content) as file:
+            body = file.read(MOST_FILE + 1)
         if len(body) > MOST_FILE:
             raise Refused("too_large", f"'{name}' has more than {MOST_FILE >> 20} MiB.")
         try:
@@ -241,6 +246,15 @@ class Backend:
         if not text.strip():
             raise Refused("no_text", f"'{name}' holds no text.")
         return text
+
+    def opened(self, content: dict[str, str]) -> Any:
+        """Open the bytes: at a URL, or in the folder that is drivefeed's object store."""
+        if "url" in content:
+            return urllib.request.urlopen(content["url"], timeout=60)
+        path = (self.store / content["store_key"]).resolve() if self.store else None
+        if self.store is None or path is None or not path.is_relative_to(self.store.resolve()):
+            raise Refused("backend_refused", "This backend was started without --store.")
+        return path.open("rb")
 
     def done(self, row: sqlite3.Row, chunks: list[str], *, pages: int) -> None:
         """End a job, unless it was cancelled; show it unless a higher seq is here already."""
@@ -399,9 +413,10 @@ def main() -> None:
     parser.add_argument("--secret-file", type=Path, required=True)
     parser.add_argument("--auth", choices=("hmac", "bearer"), default="hmac")
     parser.add_argument("--database", default="backend.sqlite")
+    parser.add_argument("--store", type=Path, help="drivefeed's objects folder, to read keys from")
     asked = parser.parse_args()
     secret = asked.secret_file.read_text(encoding="utf-8").strip()
-    backend = Backend(asked.database, secret, asked.auth)
+    backend = Backend(asked.database, secret, asked.auth, asked.store)
     server = serve(backend, host=asked.host, port=asked.port)
     print(f"Serving on http://{asked.host}:{server.server_address[1]} until Ctrl-C.", flush=True)
     try:

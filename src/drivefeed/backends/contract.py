@@ -74,12 +74,16 @@ class SubmissionShape(Shape):
     )
     name: Name = Field(description="The file's name, in any script.")
     size: Annotated[int, Field(ge=0)] = Field(description="Bytes.")
-    media_type: Annotated[str, Field(max_length=255)] | None = Field(default=None)
+    media_type: Annotated[str, Field(max_length=255)] | None = Field(
+        default=None, description="As the source has it; it may be wrong."
+    )
     source: Annotated[str, Field(max_length=40)] = Field(
         default="drive", description="`drive`, `capture` or `batch`."
     )
     folders: Folders = Field(default=[], description="Ids of its folders, the outermost first.")
-    metadata: dict[str, str] = Field(default={}, max_length=100)
+    metadata: dict[str, str] = Field(
+        default={}, max_length=100, description="Further words about it; none so far."
+    )
     content: Content
     call_url: Annotated[str, Field(pattern="^https?://", max_length=1024)] | None = Field(
         default=None, description="Where you may say that the job ended; see below."

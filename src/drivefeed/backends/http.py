@@ -24,6 +24,7 @@ from drivefeed.backends.contract import (
     Content,
     HealthShape,
     JobShape,
+    JobState,
     LiveShape,
     PlaceShape,
     status_of,
@@ -104,6 +105,11 @@ class HttpBackend:
             job = await self._ask(JobShape, "GET", f"/{VERSION}/jobs/{_part(job_id)}")
         except NotFound:
             return BackendStatus(BackendState.UNKNOWN)
+        if job.state is JobState.DONE and job.pages is None:
+            raise self._breaker.down(
+                f"{self._where} says that job {job_id} is done, and not how many pages it has, "
+                "which are charged. 'drivefeed backend check' tells more."
+            )
         return status_of(job)
 
     async def find(self, key: str) -> str | None:

@@ -38,6 +38,21 @@ async def test_the_sample_backend_passes(way: str) -> None:
     assert backend.rows("SELECT count(*) AS n FROM jobs WHERE live = 1")[0]["n"] == 0
 
 
+def test_a_backend_that_reads_the_store_is_given_keys(tmp_path: Path) -> None:
+    store = tmp_path / "objects"
+    (store / "org").mkdir(parents=True)
+    for name in ("one", "two"):
+        (store / "org" / name).write_text(f"The text of {name}.")
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    keys = ("--store-key", "org/one", "--store-key", "org/two")
+    words = ("backend", "check", "--secret-file", str(secret), *keys, "--json")
+    with served(sample.Backend(secret=SECRET, store=store)) as url:
+        found = json.loads(run_command(*words, url, cwd=tmp_path).stdout)["checks"]
+    not_tried = {one["name"] for one in found if one["verdict"] == "not tried"}
+    assert not_tried == {one.name for one in CHECKS if one.fetched}
+
+
 @pytest.mark.parametrize(
     "kind",
     [

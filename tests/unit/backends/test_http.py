@@ -235,6 +235,15 @@ async def test_a_backend_that_never_answers_is_down_after_its_deadline(clock: Ma
     server.close()
 
 
+async def test_nothing_is_charged_by_a_guess(receiver: Receiver, clock: ManualClock) -> None:
+    receiver.answers = [job(state="done"), job(state="done", pages=0, chunks=0)]
+    async with client(receiver.url, clock) as backend:
+        with pytest.raises(PartDown, match="how many pages"):
+            await backend.status("job-1")
+        clock.turn(seconds=1)
+        assert (await backend.status("job-1")).pages == 0
+
+
 async def test_a_refusal_that_is_not_on_the_list_is_told_in_words(
     receiver: Receiver, clock: ManualClock
 ) -> None:
