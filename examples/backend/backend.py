@@ -1,10 +1,9 @@
 """A small ingestion backend for drivefeed, to copy: the whole contract in one file.
 
 It needs Python 3.11 and nothing else. It fetches a file by its URL (or reads it from drivefeed's
-object store, where that is a folder), takes it as UTF-8 text, cuts it
-into chunks and keeps them in SQLite. Put your own work in place of ``read`` and ``chunks_of``; the
-rest is what keeps a document from being lost or imported twice. The contract itself is described
-in docs/backend-contract.md.
+object store, where that is a folder), takes it as UTF-8 text, cuts it into chunks and keeps them in
+SQLite. Put your own work in place of ``read`` and ``chunks_of``; the rest is what keeps a document
+from being lost or imported twice. The contract itself is described in docs/backend-contract.md.
 
     python backend.py --secret-file secret.txt --port 8771 --database backend.sqlite
 """

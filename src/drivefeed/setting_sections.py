@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping  # noqa: TC003 (as below)
 from pathlib import Path  # noqa: TC003 (pydantic reads it when the class is made)
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from drivefeed.domain.policy_options import EMBEDDED
+
 _LEAST_SECRET = 16
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 class Section(BaseModel):
@@ -75,6 +80,30 @@ class BackendSettings(Section):
         if len(self.secret.get_secret_value()) < _LEAST_SECRET:
             raise ValueError(f"its secret needs at least {_LEAST_SECRET} characters")
         return self
+
+
+def require_backends(
+    backends: Mapping[str, BackendSettings], named: Mapping[str, str], *, web_url: str
+) -> None:
+    """Refuse names that cannot be, and connections that name a backend that is not there.
+
+    Args:
+        named: by connection, what its policy names.
+    """
+    for name, one in backends.items():
+        if name == EMBEDDED or not _NAME.fullmatch(name):
+            raise ValueError(
+                f"[backends.{name}] is no name for a backend: small letters, digits, - and _ are, "
+                f"and {EMBEDDED} is the name of our own"
+            )
+        if one.calls and not web_url:
+            raise ValueError(f"[backends.{name}] has calls = true, and there is no web_url to call")
+    for connection, name in named.items():
+        if name not in {EMBEDDED, *backends}:
+            raise ValueError(
+                f"the connection of '{connection}' names the backend '{name}', and there is no "
+                f"[backends.{name}]"
+            )
 
 
 class EmbeddingSettings(Section):

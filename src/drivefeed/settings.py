@@ -23,7 +23,7 @@ from pydantic_settings import (
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.policies import read_policy
-from drivefeed.domain.policy_options import BY_NAME, EMBEDDED
+from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
@@ -34,6 +34,7 @@ from drivefeed.setting_sections import (
     ExtractionSettings,
     S3Settings,
     Section,
+    require_backends,
 )
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
@@ -172,8 +173,8 @@ class Settings(BaseSettings):
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
         default=6 * 3600.0, description="After this time a backend that has not finished is late."
     )
-    backends: dict[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{0,39}$")], BackendSettings] = (
-        Field(default={}, description="Ingestion backends besides our own, by name.")
+    backends: dict[str, BackendSettings] = Field(
+        default={}, description="Ingestion backends besides our own, by name."
     )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8, description="The part of Microsoft's resource units a minute that we spend."
@@ -224,19 +225,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_backends(self) -> Self:
-        if EMBEDDED in self.backends:
-            raise ValueError(f"[backends.{EMBEDDED}] is the name of our own; choose another")
-        for name, backend in self.backends.items():
-            if backend.calls and not self.web_url:
-                raise ValueError(
-                    f"[backends.{name}] has calls = true, and there is no web_url to call"
-                )
-        for one in self.connections:
-            if one.backend not in {EMBEDDED, *self.backends}:
-                raise ValueError(
-                    f"the connection of '{one.folder or one.drive_id}' names the backend "
-                    f"'{one.backend}', and there is no [backends.{one.backend}]"
-                )
+        named = {one.folder or one.drive_id: one.backend for one in self.connections}
+        require_backends(self.backends, named, web_url=self.web_url)
         return self
 
     @classmethod
