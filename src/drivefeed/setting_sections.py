@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping  # noqa: TC003 (as below)
 from pathlib import Path  # noqa: TC003 (pydantic reads it when the class is made)
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from drivefeed.domain.policy_options import EMBEDDED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LEAST_SECRET = 16
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
