@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx
@@ -66,12 +66,12 @@ class Sampled:
 
     backend: IngestionBackend
     documents: Documents
-    held: dict[str, str] = field(default_factory=dict)
+    given: int = 0
 
     async def address(self, key: str) -> str:
         """Return a URL of bytes that are held back; fresh each time, as a presigned one is."""
-        self.held[key] = f"{len(self.held)}"
-        return self.documents.put(key, TEXT, held=True).url
+        self.given += 1
+        return self.documents.put(f"{key}/{self.given}", TEXT, held=True).url
 
     async def finish(self, job_id: str) -> None:
         """Let go of all bytes and wait for the end of a job."""
