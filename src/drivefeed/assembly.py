@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.bootstrap import backend_credentials
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -93,16 +93,16 @@ def _load_libraries(embedder: Embedder) -> None:
 def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
     """Return all stages, each bound to the parts that it uses."""
     catalog = parts.catalog
-    backend = EmbeddedBackend(parts.jobs, parts.index)
+    backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     return [
         Discover(catalog, parts.source),
         Admit(catalog),
         Transfer(catalog, parts.source, parts.store, count_pages=indexing.files.count_pages),
-        Submit(catalog, backend, deadline_ms=deadline_ms),
-        Poll(catalog, backend),
-        Publish(catalog, backend),
-        Withdraw(catalog, backend, parts.store),
+        Submit(catalog, backends, deadline_ms=deadline_ms),
+        Poll(catalog, backends),
+        Publish(catalog, backends),
+        Withdraw(catalog, backends, parts.store),
         Index(catalog, indexing, parts.jobs),
     ]
 
@@ -129,6 +129,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         port=settings.web_port,
         url=settings.web_url,
         seek=seek,
+        credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)
     return page

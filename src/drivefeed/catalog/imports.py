@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from drivefeed.domain.model import Document, Import
 
 _FACTS = frozenset(
-    {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
+    {
+        *("backend", "backend_job", "deadline_at", "size", "sha256", "integrity", "pages"),
+        *("chunks", "shown"),
+    }
 )
 
 

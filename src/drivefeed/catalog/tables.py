@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     text,
+    true,
 )
 
 from drivefeed.catalog.columns import (
@@ -213,6 +214,8 @@ imports = Table(
     Column("shown", Boolean),
     code("attention"),
     code("hold"),
+    # Where it was submitted; null before that, and for what is older than the column.
+    Column("backend", String(40)),
     Column("backend_job", String(200)),
     instant("deadline_at"),
     Column("poll_count", Integer, nullable=False, server_default="0"),
@@ -283,8 +286,11 @@ index_jobs = Table(
     id_column(),
     Column("key", String(80), nullable=False, unique=True),
     Column("import_id", String(64), nullable=False, index=True),
+    Column("document_id", String(64), index=True),
+    Column("seq", BigInteger),
     Column("submission", Text, nullable=False),
     Column("state", String(20), nullable=False),
+    Column("shown", Boolean, nullable=False, server_default=true()),
     Column("progress", Integer, nullable=False, server_default="0"),
     Column("pages", Integer),
     Column("chunks", Integer),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands, connection, connections, key
+from drivefeed.cli import backend, commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.notices import notices_app
@@ -70,6 +70,7 @@ for family in (org_app, account_app, secrets_app):
 for family in (connection.app, connections.app):
     app.add_typer(family, rich_help_panel="Choose")
 app.add_typer(key.app, name="key", rich_help_panel="Access")
+app.add_typer(backend.app, name="backend", rich_help_panel="Connect")
 
 
 def main() -> None:

@@ -104,6 +104,7 @@ def apply(one: Import, event: Event, *, reason: Reason | None = None) -> Import 
             shown=None,
             attention=None,
             hold=None,
+            backend=None,
             backend_job=None,
             deadline_at=None,
             poll_count=0,

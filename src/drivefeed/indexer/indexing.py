@@ -134,7 +134,10 @@ class Indexing:
             return
         async with self._shelf.writing(one):
             self._checkpoint("index.swap.before")
-            await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
+            # A higher seq was submitted meanwhile: what to show is for whoever submits to say.
+            live = not await self._jobs.is_overtaken(job)
+            if live:
+                await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
             self._checkpoint("index.swap.after")
             ended = await self._jobs.finish(
                 job.job_id,
@@ -142,6 +145,7 @@ class Indexing:
                 pages=extraction.page_count,
                 chunks=len(chunks),
                 detail=_detail(extraction),
+                shown=live,
             )
         if not ended:
             # It was cancelled in the last moment: nothing of it may stay visible.

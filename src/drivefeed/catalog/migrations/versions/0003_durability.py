@@ -1,4 +1,4 @@
-"""Quota and a ledger that is only appended to.
+"""What keeps imports once and charged once: quota, a ledger that only grows, named backends.
 
 Instants are milliseconds since the epoch. What each table is for is told in
 ``drivefeed.catalog.tables`` and ``drivefeed.catalog.usage_tables``.
@@ -23,6 +23,7 @@ _REFUSAL = "The ledger is only appended to; a correction is an entry of its own.
 def upgrade() -> None:
     """Make what is new, a part at a time."""
     _quota()
+    _backends()
 
 
 def _quota() -> None:
@@ -137,3 +138,13 @@ def _guard_the_ledger() -> None:
             f"CREATE TRIGGER ledger_no_{verb.lower()} BEFORE {verb} ON ledger "
             f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
         )
+
+
+def _backends() -> None:
+    op.add_column("imports", sa.Column("backend", sa.String(40)))
+    op.add_column("index_jobs", sa.Column("document_id", sa.String(64)))
+    op.add_column("index_jobs", sa.Column("seq", sa.BigInteger()))
+    op.add_column(
+        "index_jobs", sa.Column("shown", sa.Boolean(), server_default=sa.true(), nullable=False)
+    )
+    op.create_index("ix_index_jobs_document_id", "index_jobs", ["document_id"])
