@@ -1,0 +1,267 @@
+"""Postgres as the catalog's database: many writers, in many processes.
+
+What SQLite gives by having one writer, Postgres gives by locks that are taken before anything is
+read, so that no transaction has to be run again:
+
+* A transaction that says nothing about itself is *alone*: it holds the catalog's lock, and every
+  other writer waits. That is SQLite's meaning, and right for all that is rare.
+* One that is written *beside* others shares that lock. It locks the rows by which it decides
+  (``FOR UPDATE``: the drive, then documents by id, then reminders) and reads READ COMMITTED, so
+  that after the wait it sees what the one before it committed.
+
+Both locks end with their transaction, and nothing else outlives one: statements have no names, and
+settings are those of the transaction. So a pgbouncer that pools transactions may stand between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from drivefeed.domain.errors import NeedsAttention, Part, PartDown
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from drivefeed.catalog.database_clock import DatabaseClock
+
+CATALOG_LOCK = 0x6472_6976_6566_6565
+"""The advisory lock of writers; the next number is that of migrations."""
+MIGRATION_LOCK = CATALOG_LOCK + 1
+
+_GRACE_SECONDS = 5.0
+_KEPT_STATEMENTS = 200
+
+_BEGIN_WRITING = """
+SELECT set_config('statement_timeout', :statement_ms, true),
+       set_config('idle_in_transaction_session_timeout', :idle_ms, true),
+       {lock}(:key),
+       CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)
+"""
+_ALONE = text(_BEGIN_WRITING.format(lock="pg_advisory_xact_lock"))
+_BESIDE = text(_BEGIN_WRITING.format(lock="pg_advisory_xact_lock_shared"))
+_BEGIN_READING = text(
+    """
+SELECT set_config('statement_timeout', :statement_ms, true),
+       set_config('idle_in_transaction_session_timeout', :idle_ms, true),
+       CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)
+"""
+)
+
+_REFUSED = {
+    "28000": "refuses the user of database_url",
+    "28P01": "refuses the password of database_url",
+    "3D000": "has no database of the name in database_url",
+    "42501": "does not let the user of database_url read or write drivefeed's tables",
+}
+_PASSING = {
+    "40001": "The transaction and another one got into each other's way",
+    "40P01": "The transaction and another one waited for each other",
+    "55P03": "A lock was not to be had in time",
+    "57014": "A statement took longer than database.statement_seconds",
+    "25P03": "A transaction stood still for longer than database.idle_seconds",
+    "53100": "The disk of the catalog's database is full",
+    "53200": "The catalog's database is out of memory",
+    "53300": "The catalog's database has no connection left; lower database.connections",
+    "57P01": "The catalog's database is being shut down",
+    "57P02": "The catalog's database crashed and starts again",
+    "57P03": "The catalog's database is starting or being shut down",
+    "25006": "The catalog's database is read-only, as a standby is",
+}
+_CONNECTION_CLASS = "08"
+_AGAIN = "so nothing was recorded and work waits; it goes on by itself."
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresLimits:
+    """What one process may use of the database.
+
+    Attributes:
+        connections: most connections at a time.
+        connect_seconds: how long to wait for a connection, new or from the pool.
+        statement_seconds: how long one statement may take.
+        idle_seconds: how long a transaction may stand still before the database ends it.
+        prepared_statements: whether statements stay prepared on a connection. Faster, and wrong
+            where a pgbouncer hands every transaction another connection.
+    """
+
+    connections: int = 10
+    connect_seconds: float = 10.0
+    statement_seconds: float = 30.0
+    idle_seconds: float = 60.0
+    prepared_statements: bool = False
+
+
+def is_postgres(url: str) -> bool:
+    """Whether a database's URL names Postgres."""
+    return url.startswith(("postgresql:", "postgres:"))
+
+
+class PostgresDatabase:
+    """A pool of connections, and what their transactions begin with.
+
+    Args:
+        url: as ``libpq`` takes it, with its parameters for TLS (``sslmode``, ``sslrootcert`` …).
+        clock: told the database's time by every writing transaction; None to tell nobody.
+    """
+
+    def __init__(
+        self, url: str, limits: PostgresLimits, *, clock: DatabaseClock | None = None
+    ) -> None:
+        self.engine = _engine(url, limits)
+        self._reading = self.engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._limits = {
+            "statement_ms": str(round(limits.statement_seconds * 1000)),
+            "idle_ms": str(round(limits.idle_seconds * 1000)),
+        }
+        self._clock = clock
+
+    @asynccontextmanager
+    async def writer(self, *, beside: bool) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection that may write, once the catalog's lock is held or shared.
+
+        Raises:
+            PartDown: the database does not answer.
+            NeedsAttention: it refuses us.
+        """
+        begin, values = (_BESIDE if beside else _ALONE), {**self._limits, "key": CATALOG_LOCK}
+        connection = await self._open(self.engine, begin, values)
+        async with _transaction_of(connection):
+            yield connection
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection with one consistent view.
+
+        Raises:
+            PartDown: the database does not answer.
+            NeedsAttention: it refuses us.
+        """
+        connection = await self._open(self._reading, _BEGIN_READING, self._limits)
+        async with _transaction_of(connection):
+            yield connection
+
+    async def _open(
+        self, engine: AsyncEngine, begin: Any, values: dict[str, Any]
+    ) -> AsyncConnection:
+        """Return a connection in a transaction that has begun.
+
+        A connection of the pool may have been cut since it was used; nothing was done on it yet,
+        so the next one is tried.
+        """
+        for is_last in (False, True):
+            connection = engine.connect()
+            try:
+                await connection.start()
+                asked = self._clock.own.now() if self._clock else 0
+                row = (await connection.execute(begin, values)).one()
+                if self._clock is not None:
+                    self._clock.told(int(row[-1]), asked_at=asked)
+                return connection
+            except DBAPIError as error:
+                await connection.close()
+                if error.connection_invalidated and not is_last:
+                    continue
+                raise
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, PoolTimeout) as error:
+                await connection.close()
+                raise unreachable(error) from error
+            except BaseException:
+                await connection.close()
+                raise
+        raise AssertionError("unreachable")
+
+    def translated(self, error: DBAPIError) -> PartDown | NeedsAttention | None:
+        """Return what an error means for the rest of the house, or None for a defect."""
+        code = str(getattr(error.orig, "sqlstate", None) or "")
+        if code in _REFUSED:
+            return _refused(code)
+        if code in _PASSING:
+            return PartDown(f"{_PASSING[code]}, {_AGAIN}", part=Part.CATALOG)
+        if error.connection_invalidated or code.startswith(_CONNECTION_CLASS):
+            return PartDown(
+                "The connection to the catalog's database was cut. Whether the last commit was "
+                "made is looked up when work goes on, which it does by itself.",
+                part=Part.CATALOG,
+            )
+        return None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.engine.dispose()
+
+
+@asynccontextmanager
+async def _transaction_of(connection: AsyncConnection) -> AsyncIterator[None]:
+    """Commit at the end of the block what was begun on a connection, and give it back."""
+    try:
+        yield
+        await connection.commit()
+    finally:
+        # Closing rolls back what was not committed; whoever is cancelled waits for that.
+        await asyncio.shield(connection.close())
+
+
+def unreachable(error: BaseException) -> PartDown | NeedsAttention:
+    """Return the sentence for a connection that could not be made; never with the URL in it."""
+    code = str(getattr(error, "sqlstate", None) or "")
+    if code in _REFUSED:
+        return _refused(code)
+    if code in _PASSING:
+        return PartDown(f"{_PASSING[code]}, {_AGAIN}", part=Part.CATALOG)
+    why = type(error).__name__ if code or not isinstance(error, OSError) else _words(error)
+    return PartDown(
+        f"The catalog's database does not answer ({why}), {_AGAIN}", part=Part.CATALOG
+    )
+
+
+def _words(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+def _refused(code: str) -> NeedsAttention:
+    return NeedsAttention(
+        f"The catalog's database {_REFUSED[code]}. Repair it there, or change database_url.",
+        reason=Reason.MISCONFIGURED,
+    )
+
+
+def _engine(url: str, limits: PostgresLimits) -> AsyncEngine:
+    # Without a cache the driver gives statements no names, and the next one takes their place.
+    kept = _KEPT_STATEMENTS if limits.prepared_statements else 0
+
+    async def connect(**_options: Any) -> Any:
+        return await asyncpg.connect(
+            url.replace("postgres:", "postgresql:", 1),
+            timeout=limits.connect_seconds,
+            # The database ends a statement first; this is for one that does not answer.
+            command_timeout=limits.statement_seconds + _GRACE_SECONDS,
+            statement_cache_size=kept,
+        )
+
+    return create_async_engine(
+        # The real URL goes to the driver alone, which knows all parameters; this one is printed.
+        "postgresql+asyncpg://",
+        async_creator=connect,
+        isolation_level="READ COMMITTED",
+        pool_size=limits.connections,
+        max_overflow=0,
+        pool_timeout=limits.connect_seconds,
+        pool_use_lifo=True,
+        connect_args={"prepared_statement_cache_size": kept},
+    )
+
