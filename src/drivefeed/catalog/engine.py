@@ -49,7 +49,7 @@ class Database(Protocol):
         """Open a transaction with one consistent view."""
         ...
 
-    def translated(self, error: DBAPIError) -> DrivefeedError | None:
+    def translated(self, error: DBAPIError, *, writes: bool = True) -> DrivefeedError | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         ...
 
@@ -114,7 +114,7 @@ class Catalog:
             async with self._database.reader() as connection:
                 yield connection
         except DBAPIError as error:
-            raise self._database.translated(error) or error from error
+            raise self._database.translated(error, writes=False) or error from error
 
     async def aclose(self) -> None:
         """Close all connections."""

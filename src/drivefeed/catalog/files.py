@@ -105,7 +105,7 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
 
 async def placed(catalog: Catalog, document_id: str, file: File) -> None:
     """Record that the index has this name and these folders, if they are still the present ones."""
-    async with catalog.write("placed") as connection:
+    async with catalog.write("placed", beside=True) as connection:
         await connection.execute(
             update(documents)
             .where(

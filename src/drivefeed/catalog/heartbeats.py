@@ -19,7 +19,7 @@ DEAD_AFTER_MS = 8_000
 async def beat(catalog: Catalog, owner: str, role: str) -> None:
     """Say that a process is alive."""
     now = catalog.clock.now()
-    async with catalog.write("heartbeat") as connection:
+    async with catalog.write("heartbeat", beside=True) as connection:
         statement = insert(connection, heartbeats).values(
             owner=owner, role=role, started_at=now, seen_at=now
         )
@@ -86,7 +86,7 @@ async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) ->
     present one.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease") as connection:
+    async with catalog.write("lease", beside=True) as connection:
         statement = insert(connection, leases).values(
             name=name, owner=owner, term=1, until=now + for_ms
         )
@@ -118,7 +118,7 @@ async def release_lease(catalog: Catalog, name: str, owner: str) -> None:
 
     The row stays, so that the next term is a higher one.
     """
-    async with catalog.write("lease") as connection:
+    async with catalog.write("lease", beside=True) as connection:
         await connection.execute(
             leases.update().where(leases.c.name == name, leases.c.owner == owner).values(until=0)
         )

@@ -80,6 +80,7 @@ _PASSING = {
     "57P03": "The catalog's database is starting or being shut down",
     "25006": "The catalog's database is read-only, as a standby is",
 }
+_READ_ONLY = "25006"
 _CONNECTION_CLASS = "08"
 _AGAIN = "so nothing was recorded and work waits; it goes on by itself."
 
@@ -185,11 +186,15 @@ class PostgresDatabase:
                 raise
         raise AssertionError("unreachable")
 
-    def translated(self, error: DBAPIError) -> PartDown | NeedsAttention | None:
+    def translated(
+        self, error: DBAPIError, *, writes: bool = True
+    ) -> PartDown | NeedsAttention | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         code = str(getattr(error.orig, "sqlstate", None) or "")
         if code in _REFUSED:
             return _refused(code)
+        if code == _READ_ONLY and not writes:
+            return None
         if code in _PASSING:
             return PartDown(f"{_PASSING[code]}, {_AGAIN}", part=Part.CATALOG)
         if error.connection_invalidated or code.startswith(_CONNECTION_CLASS):

@@ -58,8 +58,9 @@ class SqliteDatabase:
         async with self.engine.connect() as connection, connection.begin():
             yield connection
 
-    def translated(self, error: DBAPIError) -> PartDown | None:
+    def translated(self, error: DBAPIError, *, writes: bool = True) -> PartDown | None:
         """Return what an error means for the rest of the house, or None for a defect."""
+        del writes
         if _FULL not in str(error.orig):
             return None
         return PartDown(

@@ -178,7 +178,7 @@ class Runner:
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()
-        async with self._catalog.write("claim") as connection:
+        async with self._catalog.write("claim", beside=True) as connection:
             claim = await reminders.claim(
                 connection,
                 subject_id=subject_id,
@@ -198,7 +198,7 @@ class Runner:
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 until = self._catalog.clock.now() + BUSY_MS
-                async with self._catalog.write("renew") as connection:
+                async with self._catalog.write("renew", beside=True) as connection:
                     await reminders.renew(connection, claim, busy_until=until)
 
         renewal = asyncio.create_task(renew(), name=f"renew {claim.subject_id}")
@@ -209,12 +209,12 @@ class Runner:
             await asyncio.gather(renewal, return_exceptions=True)
 
     async def _let_go(self, claim: Claim) -> None:
-        async with self._catalog.write("release") as connection:
+        async with self._catalog.write("release", beside=True) as connection:
             await reminders.release(connection, claim)
 
     async def _hand_back(self, claim: Claim) -> None:
         """Shutdown or cancellation: the stage is due again at once, without using an attempt."""
-        async with self._catalog.write("hand_back") as connection:
+        async with self._catalog.write("hand_back", beside=True) as connection:
             await reminders.hand_back(connection, claim, now=self._catalog.clock.now())
 
 

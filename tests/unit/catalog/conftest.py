@@ -5,18 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog.engine import open_catalog
-from support.catalogs import catalog_url
 from support.clock import CountedIds, ManualClock, no_checkpoint
-from support.postgres import postgres_server
 from unit.catalog.rig import Rig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
-
-__all__ = ["catalog_url", "postgres_server"]
-
 
 @pytest.fixture
 def clock() -> ManualClock:
