@@ -28,6 +28,28 @@ class S3Settings(Section):
     prefix: str = Field(default="", description="Comes before all keys of ours.")
 
 
+class DatabaseSettings(Section):
+    """What one process may use of a Postgres; SQLite heeds none of it."""
+
+    connections: Annotated[int, Field(ge=2, le=200)] = Field(
+        default=10, description="Most connections of one process to Postgres."
+    )
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=10.0, description="How long to wait for a connection."
+    )
+    statement_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=30.0, description="How long one statement may take, waiting for others included."
+    )
+    idle_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="How long a transaction may stand still before it is ended."
+    )
+    prepared_statements: bool = Field(
+        default=False,
+        description="Keep statements prepared on a connection: faster, but not behind a pgbouncer "
+        "that pools transactions.",
+    )
+
+
 class EmbeddingSettings(Section):
     """An embedding model, and who runs it."""
 

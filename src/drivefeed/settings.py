@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -29,6 +30,7 @@ from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
+    DatabaseSettings,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
@@ -126,10 +128,19 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")
-    database_url: str = Field(
-        default="",
-        description="sqlite:///…; empty for a file in the data folder.",
+    database_url: SecretStr | None = Field(
+        default=None,
+        description="postgresql://user:password@host/name?sslmode=verify-full, with libpq's "
+        "parameters, or sqlite:///…; empty for a file in the data folder.",
         validation_alias=AliasChoices("DRIVEFEED_DATABASE_URL", "DATABASE_URL", "database_url"),
+    )
+    database: DatabaseSettings = Field(
+        default=DatabaseSettings(), description="What one process may use of a Postgres."
+    )
+    shared_objects: bool = Field(
+        default=False,
+        description="Whether all processes see the same data folder, so that objects may be kept "
+        "in it although there are many.",
     )
     redis_url: SecretStr | None = Field(
         default=None,
@@ -239,10 +250,21 @@ class Settings(BaseSettings):
         if self.s3 is None and bucket:
             self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_database(cls, given: SecretStr | None) -> SecretStr | None:
+        url = given.get_secret_value() if given else ""
+        # Other programs of the same platform may name their driver in it.
+        url = url.replace("+asyncpg:", ":", 1)
+        if url and not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("It begins with postgresql:// or sqlite:///.")
+        return SecretStr(url) if url else None
+
     @property
     def catalog_url(self) -> str:
         """The database's URL."""
-        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
+        given = self.database_url.get_secret_value() if self.database_url else ""
+        return given or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
 
     @property
     def is_for_one_process(self) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,12 @@ MIGRATION_LOCK = CATALOG_LOCK + 1
 _GRACE_SECONDS = 5.0
 _KEPT_STATEMENTS = 200
 
+_UNREACHABLE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, PoolTimeout)
+
+# The limit of waiting for a lock holds from its first line on, that of a statement from the next.
 _BEGIN_WRITING = """
-SELECT set_config('statement_timeout', :statement_ms, true),
+SELECT set_config('lock_timeout', :statement_ms, true),
+       set_config('statement_timeout', :statement_ms, true),
        set_config('idle_in_transaction_session_timeout', :idle_ms, true),
        {lock}(:key),
        CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)
@@ -162,29 +167,28 @@ class PostgresDatabase:
         """Return a connection in a transaction that has begun.
 
         A connection of the pool may have been cut since it was used; nothing was done on it yet,
-        so the next one is tried.
+        so another one is tried, and when one is found dead the pool drops all that are as old.
         """
         for is_last in (False, True):
-            connection = engine.connect()
             try:
-                await connection.start()
+                connection = await engine.connect()
+            except _UNREACHABLE as error:
+                raise unreachable(error) from error
+            try:
                 asked = self._clock.own.now() if self._clock else 0
                 row = (await connection.execute(begin, values)).one()
+            except BaseException as error:
+                await asyncio.shield(connection.close())
+                if isinstance(error, TimeoutError):
+                    raise unreachable(error) from error
+                was_cut = isinstance(error, DBAPIError) and error.connection_invalidated
+                if is_last or not was_cut:
+                    raise
+            else:
                 if self._clock is not None:
                     self._clock.told(int(row[-1]), asked_at=asked)
                 return connection
-            except DBAPIError as error:
-                await connection.close()
-                if error.connection_invalidated and not is_last:
-                    continue
-                raise
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, PoolTimeout) as error:
-                await connection.close()
-                raise unreachable(error) from error
-            except BaseException:
-                await connection.close()
-                raise
-        raise AssertionError("unreachable")
+        raise AssertionError
 
     def translated(
         self, error: DBAPIError, *, writes: bool = True
@@ -228,14 +232,25 @@ def unreachable(error: BaseException) -> PartDown | NeedsAttention:
         return _refused(code)
     if code in _PASSING:
         return PartDown(f"{_PASSING[code]}, {_AGAIN}", part=Part.CATALOG)
-    why = type(error).__name__ if code or not isinstance(error, OSError) else _words(error)
+    if isinstance(error, asyncpg.exceptions.ClientConfigurationError):
+        return NeedsAttention(
+            "database_url cannot be used; look at its host, port and parameters (sslmode, "
+            "sslrootcert …).",
+            reason=Reason.MISCONFIGURED,
+        )
     return PartDown(
-        f"The catalog's database does not answer ({why}), {_AGAIN}", part=Part.CATALOG
+        f"The catalog's database does not answer ({_words(error)}), {_AGAIN}", part=Part.CATALOG
     )
 
 
-def _words(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else type(error).__name__
+def _words(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"its certificate or TLS is not accepted: {error.reason or type(error).__name__}"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    if isinstance(error, PoolTimeout):
+        return "all connections of this process are in use; see database.connections"
+    return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def _refused(code: str) -> NeedsAttention:
@@ -263,6 +278,7 @@ def _engine(url: str, limits: PostgresLimits) -> AsyncEngine:
         "postgresql+asyncpg://",
         async_creator=connect,
         isolation_level="READ COMMITTED",
+        hide_parameters=True,
         pool_size=limits.connections,
         max_overflow=0,
         pool_timeout=limits.connect_seconds,

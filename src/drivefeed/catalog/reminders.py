@@ -185,6 +185,12 @@ async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) 
     return result.rowcount == 1
 
 
+async def is_held(connection: AsyncConnection, claim_: Claim) -> bool:
+    """Tell whether a claim was neither released nor lost."""
+    row = await connection.execute(select(reminders.c.subject_id).where(_held(claim_)))
+    return row.scalar_one_or_none() is not None
+
+
 async def release(connection: AsyncConnection, claim_: Claim) -> None:
     """Let a subject go; whatever is due for it may be sent now."""
     await connection.execute(_RELEASE, {"of": claim_.subject_id, "held_by": claim_.owner})

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed import __version__, bootstrap
 from drivefeed.catalog import examination
+from drivefeed.system import SystemClock
 from drivefeed.cli.checkups import examine
 from drivefeed.cli.context import run, settings_file, settings_for_commands
 from drivefeed.cli.output import escape, new_table, print_json, say
@@ -83,7 +84,7 @@ def make_bundle(output: Path | None, log: Path | None, *, with_names: bool, as_j
 async def _collect(settings: Settings, log: Path | None, *, with_names: bool) -> Bundle:
     bundle = Bundle()
     async with AsyncExitStack() as stack:
-        state = await asyncio.to_thread(examination.look, settings.catalog_url)
+        state = await asyncio.to_thread(examination.look, settings.catalog_url, SystemClock())
         names: dict[str, set[str]] = {"machine": {socket.gethostname()}}
         catalog = None
         if state.exists and state.is_current:

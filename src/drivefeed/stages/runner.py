@@ -32,6 +32,8 @@ BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
 CATALOG_AGAIN_MS = 5_000
+_COMMIT_AGAIN_SECONDS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Together shorter than a claim lasts, which nobody renews meanwhile."""
 
 _PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
@@ -109,16 +111,43 @@ class Runner:
         )
         async with self._renewing(claim):
             outcome = await self._outcome(stage, claim, delivery, words)
-        if outcome is None:
-            await self._let_go(claim)
-        else:
-            await stage.commit(claim, outcome)
+        await self._commit(stage, claim, outcome, words)
         name = type(outcome).__name__.lower() if outcome is not None else "nothing"
         seconds = time.monotonic() - started
         STAGE_SECONDS.labels(stage.stage, name).observe(seconds)
         facts = _facts(outcome)
         words.info("stage_done", outcome=name, ms=round(seconds * 1000), **facts)
         return {"outcome": name, **facts}
+
+    async def _commit(
+        self, stage: StageRun, claim: Claim, outcome: Outcome | None, words: Any
+    ) -> None:
+        """Write what came out; where the catalog is down for a moment, again and again.
+
+        The connection may have been lost after the commit was made: then the claim is released.
+        """
+        for wait in (*_COMMIT_AGAIN_SECONDS, None):
+            try:
+                if outcome is None:
+                    await self._let_go(claim)
+                else:
+                    await stage.commit(claim, outcome)
+                return
+            except PartDown as error:
+                if error.part is not Part.CATALOG or wait is None:
+                    raise
+                words.warning("commit_again", error=redact(str(error)), wait_s=wait)
+            await asyncio.sleep(wait)
+            if not await self._holds(claim):
+                return
+
+    async def _holds(self, claim: Claim) -> bool:
+        """Whether the claim is still held; yes where the catalog cannot say so."""
+        try:
+            async with self._catalog.read() as connection:
+                return await reminders.is_held(connection, claim)
+        except PartDown:
+            return True
 
     async def _outcome(
         self, stage: StageRun, claim: Claim, delivery: Delivery, words: Any
