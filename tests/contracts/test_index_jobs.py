@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from drivefeed.ports import IndexJobs
 
+
 @pytest.fixture
 async def rig(catalog_url: str) -> AsyncIterator[Rig]:
     catalog = await open_catalog(

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 
+from drivefeed.catalog.database import PostgresLimits, is_postgres
 from drivefeed.catalog.database_clock import DatabaseClock
 from drivefeed.catalog.migrating import migrate, newest_migration
-from drivefeed.catalog.postgres import PostgresDatabase, PostgresLimits, is_postgres
 from drivefeed.catalog.sqlite import SqliteDatabase, sqlite_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
 
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from drivefeed.domain.errors import DrivefeedError
+    from drivefeed.catalog.database import Database
     from drivefeed.ports import Checkpoint, Clock, Ids
 
 __all__ = [
@@ -34,28 +33,6 @@ __all__ = [
 ]
 
 _QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
-
-
-class Database(Protocol):
-    """One kind of database: how its transactions begin, and what its errors mean."""
-
-    engine: AsyncEngine
-
-    def writer(self, *, beside: bool) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Open a writing transaction, committed at the end of the block."""
-        ...
-
-    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Open a transaction with one consistent view."""
-        ...
-
-    def translated(self, error: DBAPIError, *, writes: bool = True) -> DrivefeedError | None:
-        """Return what an error means for the rest of the house, or None for a defect."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
 
 
 class Catalog:
@@ -151,6 +128,9 @@ async def open_catalog(
     await asyncio.to_thread(migrate, url)
     if not is_postgres(url):
         return Catalog(SqliteDatabase(url), clock=clock, ids=ids, checkpoint=checkpoint)
+    # Its driver takes a tenth of a second to load.
+    from drivefeed.catalog.postgres import PostgresDatabase
+
     followed = DatabaseClock(clock) if follows_database else None
     database = PostgresDatabase(url, limits or PostgresLimits(), clock=followed)
     return Catalog(database, clock=followed or clock, ids=ids, checkpoint=checkpoint)

@@ -18,7 +18,6 @@ from drivefeed.catalog import access_tables, tables
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.columns import metadata
 from drivefeed.catalog.engine import is_postgres, newest_migration
-from drivefeed.catalog.server import ask
 from drivefeed.catalog.tables import accounts as accounts_table
 from drivefeed.catalog.tables import (
     connections,
@@ -97,6 +96,8 @@ def look(url: str, clock: Clock, *, seconds: float = CHECK_SECONDS) -> CatalogSt
     """
     newest = newest_migration()
     if is_postgres(url):
+        from drivefeed.catalog.server import ask
+
         server = ask(url, clock)
         return CatalogState(
             trouble=server.trouble,

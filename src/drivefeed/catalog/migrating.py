@@ -7,17 +7,9 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import asyncpg
 from sqlalchemy import create_engine, inspect, text
-from sqlalchemy.exc import DBAPIError
 
-from drivefeed.catalog.postgres import (
-    MIGRATION_LOCK,
-    PostgresDatabase,
-    PostgresLimits,
-    is_postgres,
-    unreachable,
-)
+from drivefeed.catalog.database import is_postgres
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
@@ -40,30 +32,14 @@ def migrate(url: str, *, to: str = "head") -> None:
         PartDown: the database does not answer.
     """
     if is_postgres(url):
-        asyncio.run(_migrate_postgres(url, to))
+        from drivefeed.catalog.postgres import alone_to_migrate
+
+        asyncio.run(alone_to_migrate(url, is_current, lambda connection: _migrate(connection, to)))
         return
     engine = create_engine(url)
     with engine.begin() as connection:
         _migrate(connection, to)
     engine.dispose()
-
-
-async def _migrate_postgres(url: str, to: str) -> None:
-    # A migration may take as long as it takes: neither statements nor waiting are limited.
-    database = PostgresDatabase(url, PostgresLimits(connections=1, statement_seconds=86_400.0))
-    try:
-        async with database.engine.connect() as connection:
-            if await connection.run_sync(is_current):
-                return
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:k)"), {"k": MIGRATION_LOCK})
-            await connection.run_sync(_migrate, to)
-            await connection.commit()
-    except DBAPIError as error:
-        raise database.translated(error) or error from error
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise unreachable(error) from error
-    finally:
-        await database.aclose()
 
 
 def _migrate(connection: Connection, to: str) -> None:

@@ -19,7 +19,6 @@ import asyncio
 import os
 import ssl
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -28,12 +27,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from drivefeed.catalog.database import PostgresLimits
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
+    from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from drivefeed.catalog.database_clock import DatabaseClock
@@ -44,6 +45,9 @@ MIGRATION_LOCK = CATALOG_LOCK + 1
 
 _GRACE_SECONDS = 5.0
 _KEPT_STATEMENTS = 200
+_A_DAY = 86_400.0
+"""A migration may take as long as it takes."""
+_LOCK_MIGRATIONS = text("SELECT pg_advisory_xact_lock(:key)")
 
 _UNREACHABLE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, PoolTimeout)
 
@@ -88,31 +92,6 @@ _PASSING = {
 _READ_ONLY = "25006"
 _CONNECTION_CLASS = "08"
 _AGAIN = "so nothing was recorded and work waits; it goes on by itself."
-
-
-@dataclass(frozen=True, slots=True)
-class PostgresLimits:
-    """What one process may use of the database.
-
-    Attributes:
-        connections: most connections at a time.
-        connect_seconds: how long to wait for a connection, new or from the pool.
-        statement_seconds: how long one statement may take.
-        idle_seconds: how long a transaction may stand still before the database ends it.
-        prepared_statements: whether statements stay prepared on a connection. Faster, and wrong
-            where a pgbouncer hands every transaction another connection.
-    """
-
-    connections: int = 10
-    connect_seconds: float = 10.0
-    statement_seconds: float = 30.0
-    idle_seconds: float = 60.0
-    prepared_statements: bool = False
-
-
-def is_postgres(url: str) -> bool:
-    """Whether a database's URL names Postgres."""
-    return url.startswith(("postgresql:", "postgres:"))
 
 
 class PostgresDatabase:
@@ -225,6 +204,31 @@ async def _transaction_of(connection: AsyncConnection) -> AsyncIterator[None]:
         await asyncio.shield(connection.close())
 
 
+async def alone_to_migrate(
+    url: str, is_done: Callable[[Connection], bool], migrate: Callable[[Connection], None]
+) -> None:
+    """Run migrations while no other process does; the others wait, and find it done.
+
+    Raises:
+        NeedsAttention: the database refuses us.
+        PartDown: it does not answer.
+    """
+    database = PostgresDatabase(url, PostgresLimits(connections=1, statement_seconds=_A_DAY))
+    try:
+        async with database.engine.connect() as connection:
+            if await connection.run_sync(is_done):
+                return
+            await connection.execute(_LOCK_MIGRATIONS, {"key": MIGRATION_LOCK})
+            await connection.run_sync(migrate)
+            await connection.commit()
+    except DBAPIError as error:
+        raise database.translated(error) or error from error
+    except _UNREACHABLE as error:
+        raise unreachable(error) from error
+    finally:
+        await database.aclose()
+
+
 def unreachable(error: BaseException) -> PartDown | NeedsAttention:
     """Return the sentence for a connection that could not be made; never with the URL in it."""
     code = str(getattr(error, "sqlstate", None) or "")
@@ -285,4 +289,3 @@ def _engine(url: str, limits: PostgresLimits) -> AsyncEngine:
         pool_use_lifo=True,
         connect_args={"prepared_statement_cache_size": kept},
     )
-

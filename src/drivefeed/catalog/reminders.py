@@ -61,9 +61,7 @@ _RELEASE = (
     .where(reminders.c.subject_id == _SUBJECT, reminders.c.owner == _OWNER)
     .values(owner=None, busy_until=None)
 )
-_NUMBER = (
-    select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT).with_for_update()
-)
+_NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT).with_for_update()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from drivefeed.catalog.database import PostgresLimits
 from drivefeed.catalog.database_clock import DatabaseClock
 from drivefeed.catalog.migrating import ran
-from drivefeed.catalog.postgres import PostgresDatabase, PostgresLimits
+from drivefeed.catalog.postgres import PostgresDatabase
 from drivefeed.domain.errors import DrivefeedError
 
 if TYPE_CHECKING:

@@ -37,7 +37,10 @@ class SqliteDatabase:
 
     def __init__(self, url: str) -> None:
         self.engine: AsyncEngine = create_async_engine(
-            url.replace("sqlite:", "sqlite+aiosqlite:", 1), pool_size=8, max_overflow=0, hide_parameters=True
+            url.replace("sqlite:", "sqlite+aiosqlite:", 1),
+            pool_size=8,
+            max_overflow=0,
+            hide_parameters=True,
         )
         event.listen(self.engine.sync_engine, "connect", _prepare)
         event.listen(self.engine.sync_engine, "begin", _begin)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed import __version__, bootstrap
 from drivefeed.catalog import examination
-from drivefeed.system import SystemClock
 from drivefeed.cli.checkups import examine
 from drivefeed.cli.context import run, settings_file, settings_for_commands
 from drivefeed.cli.output import escape, new_table, print_json, say
@@ -32,6 +31,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.services.bundle import Bundle
 from drivefeed.services.bundle_log import LINES, last_lines, veiled_line
 from drivefeed.services.bundle_veil import Veil
+from drivefeed.system import SystemClock
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings

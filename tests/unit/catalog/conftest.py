@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
 
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()

@@ -88,9 +88,9 @@ async def test_the_waiting_are_found_by_org_lane_and_time(rig: Rig) -> None:
     else:
         assert any("ix_reminders_unsent" in line for line in plans)
         bounds = [line for line in plans if "Index Cond" in line and "due_at <= " in line]
-        assert any(
-            all(name in line for name in ("stage", "org_id", "lane")) for line in bounds
-        ), plans
+        assert any(all(name in line for name in ("stage", "org_id", "lane")) for line in bounds), (
+            plans
+        )
 
 
 async def test_dirty_items_and_removals_have_small_indexes(rig: Rig) -> None:

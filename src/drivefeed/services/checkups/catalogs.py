@@ -45,7 +45,7 @@ def catalog_findings(state: CatalogState, where: str) -> Iterator[Finding]:
             f"The database's clock is {abs(state.clock_ahead_ms) / 1000:.0f} s "
             f"{'ahead of' if state.clock_ahead_ms > 0 else 'behind'} this machine's. Times are the "
             "database's.",
-            "Set the clocks of both machines, and keep them set by NTP (chrony, systemd-timesyncd).",
+            "Set the clocks of both machines, and keep them set by NTP.",
         )
     if state.is_current and state.journal not in {"", "wal"}:
         yield yellow(
