@@ -90,12 +90,12 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses."""
+def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing."""
     catalog = parts.catalog
     backend = EmbeddedBackend(parts.jobs, parts.index)
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
-    return [
+    stages: list[StageRun] = [
         Discover(catalog, parts.source),
         Admit(catalog),
         Transfer(catalog, parts.source, parts.store),
@@ -103,8 +103,10 @@ def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
         Poll(catalog, backend),
         Publish(catalog, backend),
         Withdraw(catalog, backend, parts.store),
-        Index(catalog, indexing, parts.jobs),
     ]
+    if indexing is not None:
+        stages.append(Index(catalog, indexing, parts.jobs))
+    return stages
 
 
 async def open_page(parts: Parts) -> StatusPage | None:

@@ -1,4 +1,4 @@
-"""drivefeed over Postgres: a folder becomes searchable, through a kill and a restart of Postgres."""
+"""drivefeed over Postgres: a folder becomes searchable, through a kill and a restart of it all."""
 
 from __future__ import annotations
 

@@ -38,12 +38,18 @@ async def leave(catalog: Catalog, owner: str) -> int:
         )
 
 
-async def bury_all(catalog: Catalog) -> int:
-    """The only process starts: whoever worked before is dead. Return how many rows are due."""
+async def bury_all(catalog: Catalog, role: str = "up") -> int:
+    """The only process of a role starts: whoever had it before is dead.
+
+    Returns:
+        How many rows are due again.
+    """
     async with catalog.write("bury") as connection:
-        await connection.execute(delete(heartbeats))
+        await connection.execute(delete(heartbeats).where(heartbeats.c.role == role))
         now = catalog.clock.now()
-        return await reminders.free_rows_of_dead_owners(connection, now=now, dead_before=now)
+        return await reminders.free_rows_of_dead_owners(
+            connection, now=now, dead_before=now - DEAD_AFTER_MS
+        )
 
 
 async def reap(catalog: Catalog, *, own: str) -> int:

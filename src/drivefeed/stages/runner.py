@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drivefeed.catalog import reminders
+from drivefeed.catalog.documents import PAYLOAD_SCHEMA
 from drivefeed.domain.errors import Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
@@ -85,6 +86,7 @@ class Runner:
         self._catalog = catalog
         self._breakers = breakers
         self._owner = owner
+        self._unknown_schemas: set[Any] = set()
 
     def bind(self, stage: StageRun) -> Callable[[Delivery], Awaitable[dict[str, Any]]]:
         """Return what a queue's worker calls for each delivery of the stage."""
@@ -97,6 +99,8 @@ class Runner:
         return run
 
     async def _run(self, stage: StageRun, delivery: Delivery) -> dict[str, Any]:
+        if delivery.payload.get("schema", PAYLOAD_SCHEMA) != PAYLOAD_SCHEMA:
+            return self._left(delivery)
         subject_id = stage.subject_id(delivery.payload)
         claim = await self._claim(stage, subject_id, int(delivery.payload["number"]))
         if claim is None:
@@ -118,6 +122,18 @@ class Runner:
         facts = _facts(outcome)
         words.info("stage_done", outcome=name, ms=round(seconds * 1000), **facts)
         return {"outcome": name, **facts}
+
+    def _left(self, delivery: Delivery) -> dict[str, Any]:
+        """Leave a delivery of another version; it comes again until somebody understands it."""
+        schema = delivery.payload["schema"]
+        if schema not in self._unknown_schemas:
+            self._unknown_schemas.add(schema)
+            _log.warning(
+                "jobs_of_another_version",
+                words=f"Jobs with schema {schema} wait for a worker of another version of "
+                f"drivefeed; this one understands schema {PAYLOAD_SCHEMA}. Update it.",
+            )
+        return {"outcome": "another_version"}
 
     async def _commit(
         self, stage: StageRun, claim: Claim, outcome: Outcome | None, words: Any
