@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
@@ -17,17 +17,15 @@ from drivefeed.assembly import (
     stages_of,
     windows_of,
 )
-from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
-from drivefeed.domain.errors import DrivefeedError
 from drivefeed.embedding import difference
+from drivefeed.errands import Errands
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.roles import UP, owns_embedded_index
-from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.ownership import IndexOwnership
 from drivefeed.services.queue_events import QueueEvents
@@ -46,12 +44,15 @@ if TYPE_CHECKING:
     from drivefeed.roles import Role
     from drivefeed.services.reindex import Reindexing
 
-_CONNECT_AGAIN_SECONDS = 10.0
-_ACCOUNTS_SECONDS = 5.0
-"""Between two looks at the catalog for accounts that were added or changed."""
+_LONGEST_HOST = 40
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
+
+
+def owner_name(host: str, pid: int, fresh: str) -> str:
+    """Name a process in claims and heartbeats, within the width of their columns."""
+    return f"{host[:_LONGEST_HOST]}-{pid}-{fresh[:8]}"
 
 
 class Daemon:
@@ -77,9 +78,8 @@ class Daemon:
         self._ownership: IndexOwnership | None = None
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
-        self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
+        self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
         self._stop = asyncio.Event()
-        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -145,17 +145,18 @@ class Daemon:
             indexing = await self._open_indexing(stack)
             workers, relay, schedule = await self._assemble(queue, indexing)
             local, reindexing = self._open_door(indexing)
+            errands = Errands(self.parts)
             page = await open_page(self.parts) if self.role.is_whole else None
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
                     group.create_task(relay.run(), name="relay"),
-                    group.create_task(self._follow_accounts(), name="accounts"),
+                    group.create_task(errands.follow_accounts(), name="accounts"),
                 ]
                 if self.role.schedules:
                     background += [
-                        group.create_task(self._connect(), name="connect"),
-                        group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
+                        group.create_task(errands.connect(), name="connect"),
+                        group.create_task(errands.use_idle_sign_ins(), name="idle sign-ins"),
                     ]
                 if local is not None and reindexing is not None:
                     background += [
@@ -283,43 +284,3 @@ class Daemon:
             notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule
-
-    async def _follow_accounts(self) -> None:
-        """Open accounts that were added or changed elsewhere; cheap while there are none."""
-        book = self.parts.signing.book
-        said: frozenset[str] = frozenset()
-        while True:
-            for words in book.left_out - said:
-                _log.warning("account_left_out", error=words)
-            said = book.left_out
-            await asyncio.sleep(_ACCOUNTS_SECONDS)
-            try:
-                for name in await book.refresh():
-                    _log.info("account_opened", account=name)
-                    self._accounts_changed.set()
-            except DrivefeedError as error:
-                _log.warning("accounts_wait", error=str(error))
-
-    async def _use_idle_sign_ins(self) -> None:
-        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
-        signing = self.parts.signing
-        while True:
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
-            for name in await refresh_idle_sign_ins(
-                signing.catalog, signing.accounts, signing.credential
-            ):
-                _log.info("idle_sign_in_refreshed", account=name)
-
-    async def _connect(self) -> None:
-        """Connect the folders of the settings; keep trying while Microsoft does not answer."""
-        while True:
-            try:
-                await connect_all(self.parts)
-            except DrivefeedError as error:
-                _log.warning("connections_wait", error=str(error))
-                self._accounts_changed.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
-                        await self._accounts_changed.wait()
-            else:
-                return

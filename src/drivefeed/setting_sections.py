@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 
 class Section(BaseModel):
@@ -26,6 +26,18 @@ class S3Settings(Section):
     )
     secret_key: SecretStr | None = Field(default=None, description="Goes with the access key.")
     prefix: str = Field(default="", description="Comes before all keys of ours.")
+
+
+def _database_url(given: SecretStr | None) -> SecretStr | None:
+    url = given.get_secret_value() if given else ""
+    # Other programs of the same platform may name their driver in it.
+    url = url.replace("+asyncpg:", ":", 1)
+    if url and not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise ValueError("It begins with postgresql:// or sqlite:///.")
+    return SecretStr(url) if url else None
+
+
+DatabaseUrl = Annotated[SecretStr | None, AfterValidator(_database_url)]
 
 
 class DatabaseSettings(Section):

@@ -12,7 +12,6 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -31,6 +30,7 @@ from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the cla
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
     DatabaseSettings,
+    DatabaseUrl,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
@@ -128,7 +128,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")
-    database_url: SecretStr | None = Field(
+    database_url: DatabaseUrl = Field(
         default=None,
         description="postgresql://user:password@host/name?sslmode=verify-full, with libpq's "
         "parameters, or sqlite:///…; empty for a file in the data folder.",
@@ -249,16 +249,6 @@ class Settings(BaseSettings):
         bucket = os.environ.get("S3_BUCKET")
         if self.s3 is None and bucket:
             self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
-
-    @field_validator("database_url")
-    @classmethod
-    def _check_database(cls, given: SecretStr | None) -> SecretStr | None:
-        url = given.get_secret_value() if given else ""
-        # Other programs of the same platform may name their driver in it.
-        url = url.replace("+asyncpg:", ":", 1)
-        if url and not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
-            raise ValueError("It begins with postgresql:// or sqlite:///.")
-        return SecretStr(url) if url else None
 
     @property
     def catalog_url(self) -> str:

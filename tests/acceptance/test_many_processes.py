@@ -119,11 +119,13 @@ def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
     assert doomed.process is not None
     pid = doomed.process.pid
     until(
-        lambda: scheduler.rows(
-            "SELECT 1 FROM reminders WHERE owner LIKE $1 AND stage IN ('transfer', 'submit')",
-            f"%-{pid}-%",
-        )
-        and scheduler.rows("SELECT 1 FROM imports WHERE state = 'settled'"),
+        lambda: (
+            scheduler.rows(
+                "SELECT 1 FROM reminders WHERE owner LIKE $1 AND stage IN ('transfer', 'submit')",
+                f"%-{pid}-%",
+            )
+            and scheduler.rows("SELECT 1 FROM imports WHERE state = 'settled'")
+        ),
         seconds=90,
         what=lambda: "\n".join(one.last_words() for one in town.all),
         pause=0.02,
@@ -157,8 +159,7 @@ def _compare(town: Town, daemon: PostgresDaemon, folder: Path, seaweed: SeaweedS
     assert {row["name"] for row in live} == on_disk.keys()
     prefix = f"{town.prefix}/"
     stored = {
-        one.key.removeprefix(prefix): one
-        for one in _bucket(seaweed).objects.filter(Prefix=prefix)
+        one.key.removeprefix(prefix): one for one in _bucket(seaweed).objects.filter(Prefix=prefix)
     }
     assert stored.keys() == {row["key"] for row in live}
     for row in live:

@@ -45,6 +45,7 @@ def test_a_folder_becomes_searchable_on_postgres(
         _compare(daemon, folder)
         (hit,) = daemon.search("lighthouse keeper counts to 391", limit=1)
         assert "note 23.txt" in json.dumps(hit)
+        _ask_everything(daemon)
         certificate = daemon.json("verify")
         assert certificate["holds"], certificate
         (catalog,) = [one for one in daemon.json("doctor", ok=(0, 1)) if one["part"] == "catalog"]
@@ -74,6 +75,15 @@ def _restart_while_it_imports(daemon: PostgresDaemon, server: PostgresServer) ->
     )
     server.kill()
     server.start()
+
+
+def _ask_everything(daemon: PostgresDaemon) -> None:
+    """Commands whose answers are counts, sums and lists of the database."""
+    (shown,) = daemon.json("status")["connections"]
+    assert shown["counts"]["searchable"] == FILES
+    assert len(daemon.json("imports")) == FILES
+    assert "note 01.txt" in daemon.command("why", "note 01.txt")
+    daemon.command("support-bundle")
 
 
 def _compare(daemon: PostgresDaemon, folder: Path) -> None:

@@ -84,8 +84,8 @@ class PostgresServer:
             *("-h", "127.0.0.1", "-k", ""),
         ]
         for setting in (
+            # Commits wait for the write and not for the disk: that is lost with the machine alone.
             "fsync=off",
-            "synchronous_commit=off",
             "full_page_writes=off",
             "max_connections=200",
             "shared_buffers=32MB",

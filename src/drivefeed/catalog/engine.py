@@ -122,8 +122,8 @@ async def open_catalog(
             machines work on it as well.
 
     Raises:
-        NeedsAttention: the database refuses us, or was migrated by a newer drivefeed.
-        PartDown: it does not answer.
+        NeedsAttention: it was migrated by a newer drivefeed, or its URL cannot be used.
+        PartDown: it does not answer, or refuses us.
     """
     await asyncio.to_thread(migrate, url)
     if not is_postgres(url):

@@ -27,9 +27,9 @@ def migrate(url: str, *, to: str = "head") -> None:
         to: the last one to run, for tests of what an older version left behind.
 
     Raises:
-        NeedsAttention: a newer drivefeed migrated it further than this one knows, or the
-            database refuses us.
-        PartDown: the database does not answer.
+        NeedsAttention: a newer drivefeed migrated it further than this one knows, or the URL
+            cannot be used.
+        PartDown: the database does not answer, or refuses us.
     """
     if is_postgres(url):
         from drivefeed.catalog.postgres import alone_to_migrate

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -106,6 +106,7 @@ class PostgresDatabase:
         self, url: str, limits: PostgresLimits, *, clock: DatabaseClock | None = None
     ) -> None:
         self.engine = _engine(url, limits)
+        event.listen(self.engine.sync_engine, "before_cursor_execute", _without_nul, retval=True)
         self._reading = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
@@ -120,8 +121,7 @@ class PostgresDatabase:
         """Yield a connection that may write, once the catalog's lock is held or shared.
 
         Raises:
-            PartDown: the database does not answer.
-            NeedsAttention: it refuses us.
+            PartDown: the database does not answer, or refuses us.
         """
         begin, values = (_BESIDE if beside else _ALONE), {**self._limits, "key": CATALOG_LOCK}
         connection = await self._open(self.engine, begin, values)
@@ -133,8 +133,7 @@ class PostgresDatabase:
         """Yield a connection with one consistent view.
 
         Raises:
-            PartDown: the database does not answer.
-            NeedsAttention: it refuses us.
+            PartDown: the database does not answer, or refuses us.
         """
         connection = await self._open(self._reading, _BEGIN_READING, self._limits)
         async with _transaction_of(connection):
@@ -169,9 +168,7 @@ class PostgresDatabase:
                 return connection
         raise AssertionError
 
-    def translated(
-        self, error: DBAPIError, *, writes: bool = True
-    ) -> PartDown | NeedsAttention | None:
+    def translated(self, error: DBAPIError, *, writes: bool = True) -> PartDown | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         code = str(getattr(error.orig, "sqlstate", None) or "")
         if code in _REFUSED:
@@ -210,8 +207,8 @@ async def alone_to_migrate(
     """Run migrations while no other process does; the others wait, and find it done.
 
     Raises:
-        NeedsAttention: the database refuses us.
-        PartDown: it does not answer.
+        NeedsAttention: the URL cannot be used.
+        PartDown: the database does not answer, or refuses us.
     """
     database = PostgresDatabase(url, PostgresLimits(connections=1, statement_seconds=_A_DAY))
     try:
@@ -257,11 +254,32 @@ def _words(error: BaseException) -> str:
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
-def _refused(code: str) -> NeedsAttention:
-    return NeedsAttention(
+def _refused(code: str) -> PartDown:
+    """A person has to repair it; but it is no fault of the file in hand, so no file may ask."""
+    return PartDown(
         f"The catalog's database {_REFUSED[code]}. Repair it there, or change database_url.",
-        reason=Reason.MISCONFIGURED,
+        part=Part.CATALOG,
     )
+
+
+def _without_nul(
+    _connection: Any,
+    _cursor: Any,
+    statement: str,
+    parameters: Any,
+    _context: Any,
+    executemany: bool,  # noqa: FBT001 - SQLAlchemy calls it so
+) -> tuple[str, Any]:
+    """Leave NUL out of text: Postgres takes none, and messages about broken files may hold some."""
+    if executemany:
+        return statement, [_clean(one) for one in parameters]
+    return statement, _clean(parameters)
+
+
+def _clean(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(isinstance(one, str) and "\0" in one for one in values):
+        return tuple(one.replace("\0", "") if isinstance(one, str) else one for one in values)
+    return values
 
 
 def _engine(url: str, limits: PostgresLimits) -> AsyncEngine:

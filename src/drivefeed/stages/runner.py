@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drivefeed.catalog import reminders
@@ -243,8 +243,10 @@ class Runner:
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 until = self._catalog.clock.now() + BUSY_MS
-                async with self._catalog.write("renew", beside=True) as connection:
-                    await reminders.renew(connection, claim, busy_until=until)
+                # It lasts for several renewals, so one that fails is made up for by the next.
+                with suppress(PartDown):
+                    async with self._catalog.write("renew", beside=True) as connection:
+                        await reminders.renew(connection, claim, busy_until=until)
 
         renewal = asyncio.create_task(renew(), name=f"renew {claim.subject_id}")
         try:
