@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["seaweed", "valkey_server", "valkey_url"]
 
-FILES = 60
+FEW, MANY = 16, 80
 
 
 class Town:
@@ -52,10 +52,16 @@ class Town:
         return one
 
 
+@pytest.fixture(params=[FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+def count(request: pytest.FixtureRequest) -> int:
+    files: int = request.param
+    return files
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, count: int) -> Path:
     folder = tmp_path / "OneDrive"
-    for number in range(FILES):
+    for number in range(count):
         path = folder / f"Shelf {number % 4}/note {number:02}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"Note {number}: the miller weighs {number * 13} sacks.\n")
@@ -108,7 +114,7 @@ def _bucket(seaweed: SeaweedServer) -> Any:
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
-    town: Town, folder: Path, seaweed: SeaweedServer
+    town: Town, folder: Path, count: int, seaweed: SeaweedServer
 ) -> None:
     scheduler = town.add("scheduler", "scheduler")
     everything = town.add("indexes", "worker", "--queues", "transfer,index,publish,withdraw,poll")
@@ -134,9 +140,9 @@ def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
     held = scheduler.rows("SELECT subject_id FROM reminders WHERE owner LIKE $1", f"%-{pid}-%")
     heir.start(wait=False)
     until(
-        lambda: not scheduler.unrest(FILES),
+        lambda: not scheduler.unrest(count),
         seconds=120,
-        what=lambda: f"{scheduler.unrest(FILES)}; {held}; {heir.last_words()}",
+        what=lambda: f"{scheduler.unrest(count)}; {held}; {heir.last_words()}",
         pause=0.3,
     )
     assert not scheduler.rows("SELECT 1 FROM reminders WHERE owner LIKE $1", f"%-{pid}-%")

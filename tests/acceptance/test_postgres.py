@@ -79,8 +79,8 @@ def _restart_while_it_imports(daemon: PostgresDaemon, server: PostgresServer) ->
 
 def _ask_everything(daemon: PostgresDaemon) -> None:
     """Commands whose answers are counts, sums and lists of the database."""
-    (shown,) = daemon.json("status")["connections"]
-    assert shown["counts"]["searchable"] == FILES
+    (shown,) = daemon.json("status")
+    assert f'"searchable": {FILES}' in json.dumps(shown)
     assert len(daemon.json("imports")) == FILES
     assert "note 01.txt" in daemon.command("why", "note 01.txt")
     daemon.command("support-bundle")
