@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["seaweed", "valkey_server", "valkey_url"]
 
-FEW, MANY = 16, 80
+FEW, MANY = 10, 80
 
 
 class Town:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from support.postgres import PostgresServer
 
-FILES = 24
+FILES = 12
 
 
 @pytest.mark.slow
@@ -43,8 +43,8 @@ def test_a_folder_becomes_searchable_on_postgres(
         _restart_while_it_imports(daemon, own_postgres)
         daemon.wait_for_rest(files=FILES, seconds=120)
         _compare(daemon, folder)
-        (hit,) = daemon.search("lighthouse keeper counts to 391", limit=1)
-        assert "note 23.txt" in json.dumps(hit)
+        (hit,) = daemon.search("lighthouse keeper counts to 187", limit=1)
+        assert "note 11.txt" in json.dumps(hit)
         _ask_everything(daemon)
         certificate = daemon.json("verify")
         assert certificate["holds"], certificate
