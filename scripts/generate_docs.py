@@ -37,10 +37,10 @@ from drivefeed.setting_sections import (  # noqa: E402 - path first
     ExtractionSettings,
     S3Settings,
 )
-from drivefeed.settings import (  # noqa: E402 - path first
+from drivefeed.settings import Settings  # noqa: E402 - path first
+from drivefeed.settings_folders import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
-    Settings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first
     ChannelSettings,

@@ -90,21 +90,28 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses."""
+def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing."""
     catalog = parts.catalog
     backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
-    return [
+    stages: list[StageRun] = [
         Discover(catalog, parts.source),
         Admit(catalog),
-        Transfer(catalog, parts.source, parts.store, count_pages=indexing.files.count_pages),
+        Transfer(
+            catalog,
+            parts.source,
+            parts.store,
+            count_pages=indexing.files.count_pages if indexing else None,
+        ),
         Submit(catalog, backends, deadline_ms=deadline_ms),
         Poll(catalog, backends),
         Publish(catalog, backends),
         Withdraw(catalog, backends, parts.store),
-        Index(catalog, indexing, parts.jobs),
     ]
+    if indexing is not None:
+        stages.append(Index(catalog, indexing, parts.jobs))
+    return stages
 
 
 async def open_page(parts: Parts) -> StatusPage | None:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
     from drivefeed.ports import Checkpoint, Clock, Ids, IngestionBackend, ObjectStore
-    from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
+    from drivefeed.settings import Settings
+    from drivefeed.settings_folders import AccountSettings, ConnectionSettings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
     from drivefeed.stages.backends import Backends
@@ -92,12 +93,18 @@ async def open_memory(
     settings: Settings, around: Surroundings | None = None
 ) -> AsyncIterator[Catalog]:
     """Open the catalog alone, for what needs nothing else."""
-    from drivefeed.catalog.engine import open_catalog
+    from drivefeed.catalog.engine import PostgresLimits, open_catalog
 
     around = around or Surroundings.real()
     make_data_dir(settings)
     catalog = await open_catalog(
-        settings.catalog_url, clock=around.clock, ids=around.ids, checkpoint=around.checkpoint
+        settings.catalog_url,
+        clock=around.clock,
+        ids=around.ids,
+        checkpoint=around.checkpoint,
+        limits=PostgresLimits(**settings.database.model_dump()),
+        # Nobody but a test turns its clock, and then no machine has another one.
+        follows_database=isinstance(around.clock, SystemClock),
     )
     try:
         yield catalog

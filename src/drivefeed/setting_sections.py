@@ -7,7 +7,14 @@ from pathlib import Path  # noqa: TC003 (pydantic reads it when the class is mad
 from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
 from drivefeed.domain.policy_options import EMBEDDED
 
@@ -106,6 +113,40 @@ def require_backends(
                 f"the connection of '{connection}' names the backend '{name}', and there is no "
                 f"[backends.{name}]"
             )
+
+
+def _database_url(given: SecretStr | None) -> SecretStr | None:
+    url = given.get_secret_value() if given else ""
+    # Other programs of the same platform may name their driver in it.
+    url = url.replace("+asyncpg:", ":", 1)
+    if url and not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise ValueError("It begins with postgresql:// or sqlite:///.")
+    return SecretStr(url) if url else None
+
+
+DatabaseUrl = Annotated[SecretStr | None, AfterValidator(_database_url)]
+
+
+class DatabaseSettings(Section):
+    """What one process may use of a Postgres; SQLite heeds none of it."""
+
+    connections: Annotated[int, Field(ge=2, le=200)] = Field(
+        default=10, description="Most connections of one process to Postgres."
+    )
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=10.0, description="How long to wait for a connection."
+    )
+    statement_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=30.0, description="How long one statement may take, waiting for others included."
+    )
+    idle_seconds: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="How long a transaction may stand still before it is ended."
+    )
+    prepared_statements: bool = Field(
+        default=False,
+        description="Keep statements prepared on a connection: faster, but not behind a pgbouncer "
+        "that pools transactions.",
+    )
 
 
 class EmbeddingSettings(Section):

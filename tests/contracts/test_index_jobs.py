@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason
@@ -17,15 +17,14 @@ from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from drivefeed.ports import IndexJobs
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+async def rig(catalog_url: str) -> AsyncIterator[Rig]:
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        catalog_url,
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,

@@ -33,6 +33,8 @@ _DOCUMENT_OF_IMPORT = select(documents).where(
     documents.c.id
     == select(imports.c.document_id).where(imports.c.id == bindparam("of")).scalar_subquery()
 )
+_LOCKED_DOCUMENT = _DOCUMENT_OF_IMPORT.with_for_update()
+_LOCK_AROUND = _DOCUMENT_OF_IMPORT.with_only_columns(documents.c.id).with_for_update()
 _IMPORTS_OF_DOCUMENT = select(imports).where(imports.c.document_id == bindparam("of"))
 _SAVE_IMPORT = update(imports).where(imports.c.id == bindparam("of"))
 _SAVE_DOCUMENT = update(documents).where(documents.c.id == bindparam("of"))
@@ -111,12 +113,17 @@ def import_columns(one: Import) -> dict[str, Any]:
 
 
 async def load(
-    connection: AsyncConnection, ids: Collection[str]
+    connection: AsyncConnection, ids: Collection[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, dict[str, Import]]]:
-    """Load documents with all their imports, in two queries for each few hundred."""
+    """Load documents with all their imports, in two queries for each few hundred.
+
+    Args:
+        lock: whether they and their imports stay so until the commit.
+    """
     found: dict[str, tuple[Document, dict[str, Import]]] = {}
-    for batch in batches(ids):
-        rows = await connection.execute(select(documents).where(documents.c.id.in_(batch)))
+    for batch in batches(sorted(ids)):
+        wanted = select(documents).where(documents.c.id.in_(batch)).order_by(documents.c.id)
+        rows = await connection.execute(wanted.with_for_update() if lock else wanted)
         for row in rows.mappings():
             found[row["id"]] = (document_of(row), {})
         rows = await connection.execute(select(imports).where(imports.c.document_id.in_(batch)))
@@ -126,11 +133,19 @@ async def load(
     return found
 
 
+async def lock_around(connection: AsyncConnection, import_id: str) -> None:
+    """Keep the document of an import, and all its imports, as they are until the commit."""
+    await connection.execute(_LOCK_AROUND, {"of": import_id})
+
+
 async def load_around(
     connection: AsyncConnection, import_id: str
 ) -> tuple[Document, dict[str, Import]] | None:
-    """Load the document of an import with all its imports; None if there is no such import."""
-    rows = await connection.execute(_DOCUMENT_OF_IMPORT, {"of": import_id})
+    """Load the document of an import with all its imports; None if there is no such import.
+
+    They stay so until the commit.
+    """
+    rows = await connection.execute(_LOCKED_DOCUMENT, {"of": import_id})
     row = rows.mappings().one_or_none()
     if row is None:
         return None

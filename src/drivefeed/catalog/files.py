@@ -134,7 +134,7 @@ def _backend(wanting: Sequence[Row[Any]], folders: tuple[str, ...]) -> str:
 
 async def placed(catalog: Catalog, document_id: str, file: File) -> None:
     """Record that the index has this name and these folders, if they are still the present ones."""
-    async with catalog.write("placed") as connection:
+    async with catalog.write("placed", beside=True) as connection:
         await connection.execute(
             update(documents)
             .where(

@@ -94,7 +94,7 @@ async def advance(
         claim: the claim to release with the commit.
     """
     now = catalog.clock.now()
-    async with catalog.write(f"advance.{event}") as connection:
+    async with catalog.write(f"advance.{event}", beside=True) as connection:
         before, known = await whole(connection, import_id)
         old = known[import_id]
         # A withdrawal that was begun before the file came back has nothing to withdraw any more.

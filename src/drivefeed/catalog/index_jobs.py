@@ -37,7 +37,7 @@ class CatalogIndexJobs:
         """Remember a job and make its ``index`` stage due; the same key gives the same job."""
         job_id = index_job_id(submission.key)
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job", beside=True) as connection:
             inserted = await insert_once(
                 connection,
                 index_jobs,
@@ -88,7 +88,7 @@ class CatalogIndexJobs:
 
     async def set_progress(self, job_id: str, percent: int) -> None:
         """Record progress; ignored unless the job is queued."""
-        async with self._catalog.write("progress") as connection:
+        async with self._catalog.write("progress", beside=True) as connection:
             await connection.execute(
                 update(index_jobs)
                 .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
@@ -123,7 +123,7 @@ class CatalogIndexJobs:
     ) -> bool:
         """End a queued job and make the poll of its import due now; False if it had ended."""
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job", beside=True) as connection:
             values: dict[str, Any] = {
                 "state": state,
                 "pages": pages,

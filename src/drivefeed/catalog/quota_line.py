@@ -56,7 +56,7 @@ async def hold_or_wait(catalog: Catalog, claim: Claim, one: Import, need: Need) 
         if (await balance_of(connection, one.org_id)).limit is None:
             return True
     catalog.checkpoint("quota.read")
-    async with catalog.write("reserve") as connection:
+    async with catalog.write("reserve", beside=True) as connection:
         _, known = await whole(connection, one.import_id)
         current = known[one.import_id]
         number = await reminders.number_of(connection, claim.subject_id)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access
+from drivefeed.cli import access, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -274,7 +274,7 @@ def version(*, as_json: Json = False) -> None:
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Set up": (init,),
-    "Run": (demo, up, web),
+    "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),

@@ -29,16 +29,27 @@ class Schedule:
     """Jobs of one process on APScheduler, each at most once at a time.
 
     APScheduler drops a tick that is a second late unless told otherwise, hence the grace of None.
+
+    Args:
+        is_whole: whether everything is looked after, or only this process's heartbeat.
     """
 
     def __init__(
-        self, catalog: Catalog, relay: Relay, store: ObjectStore, *, owner: str, role: str
+        self,
+        catalog: Catalog,
+        relay: Relay,
+        store: ObjectStore,
+        *,
+        owner: str,
+        role: str,
+        is_whole: bool = True,
     ) -> None:
         self._catalog = catalog
         self._relay = relay
         self._store = store
         self._owner = owner
         self._role = role
+        self._is_whole = is_whole
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -51,12 +62,13 @@ class Schedule:
     def start(self) -> None:
         """Start ticking on the running event loop."""
         self._every(2.0, "heartbeat", self._beat)
-        self._every(3.0, "reap", self._reap)
-        self._every(LOOK_SECONDS, "drives", self._wake)
-        self._every(LOOK_SECONDS, "quotas", self._turn)
-        self._every(2.0, "emptied", self._relay.notice_emptied_queue)
-        self._every(3.0, "lost", self._relay.bring_back)
-        self._every(3600.0, "uploads", self._sweep)
+        if self._is_whole:
+            self._every(3.0, "reap", self._reap)
+            self._every(LOOK_SECONDS, "drives", self._wake)
+            self._every(LOOK_SECONDS, "quotas", self._turn)
+            self._every(2.0, "emptied", self._relay.notice_emptied_queue)
+            self._every(3.0, "lost", self._relay.bring_back)
+            self._every(3600.0, "uploads", self._sweep)
         self._scheduler.start()
 
     def stop(self) -> None:
