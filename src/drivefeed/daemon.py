@@ -20,7 +20,7 @@ from drivefeed.assembly import (
 )
 from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
-from drivefeed.domain.errors import DrivefeedError
+from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
@@ -218,6 +218,7 @@ class Daemon:
         self, stack: AsyncExitStack, queue: BullmqQueue
     ) -> tuple[Workers, Relay, Schedule, Reindexing]:
         parts = self.parts
+        breakers = self.breakers
         await heartbeats.beat(parts.catalog, self.owner, "up")
         if words := await difference(parts.settings, parts.catalog):
             _log.warning("embedding_differs", words=words)
@@ -237,9 +238,11 @@ class Daemon:
             queue,
             windows=windows_of(concurrency),
             attempts=attempts_of(parts.settings),
+            breakers=breakers,
         )
-        schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
-        breakers = self.breakers
+        schedule = Schedule(
+            parts.catalog, relay, parts.store, owner=self.owner, role="up", breakers=breakers
+        )
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule, open_reindexing(parts, indexing)
@@ -265,10 +268,13 @@ class Daemon:
         signing = self.parts.signing
         while True:
             await asyncio.sleep(LOOK_EVERY_SECONDS)
-            for name in await refresh_idle_sign_ins(
-                signing.catalog, signing.accounts, signing.credential
-            ):
-                _log.info("idle_sign_in_refreshed", account=name)
+            try:
+                for name in await refresh_idle_sign_ins(
+                    signing.catalog, signing.accounts, signing.credential
+                ):
+                    _log.info("idle_sign_in_refreshed", account=name)
+            except PartDown as error:
+                _log.warning("idle_sign_ins_wait", error=str(error))
 
     async def _connect(self) -> None:
         """Connect the folders of the settings; keep trying while Microsoft does not answer."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from drivefeed.domain.errors import Part, PartDown
+from drivefeed.catalog.sqlite_errors import catalog_down
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from drivefeed.ports import Checkpoint, Clock, Ids
 
 _BUSY_TIMEOUT_MS = 20_000
-_FULL = "disk is full"
 _QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
 
 
@@ -61,7 +61,8 @@ class Catalog:
             name: names the checkpoints around the commit.
 
         Raises:
-            PartDown: the disk is full; nothing of the transaction was written.
+            PartDown: the database cannot be written just now (its disk is full, another program
+                has it); nothing of the transaction was written.
         """
         try:
             async with self._turn, self._engine.connect() as connection:
@@ -72,22 +73,29 @@ class Catalog:
                     yield connection
                     self.checkpoint(f"{name}.commit.before")
                 self.checkpoint(f"{name}.commit.after")
-        except DBAPIError as error:
-            if _FULL not in str(error.orig):
+        except (DBAPIError, NoConnectionFree) as error:
+            down = catalog_down(error)
+            if down is None:
                 raise
-            raise PartDown(
-                "The disk of the catalog is full, so nothing can be recorded and work waits. Make "
-                "room; it goes on by itself.",
-                part=Part.CATALOG,
-            ) from error
+            raise down from error
         if name not in _QUIET:
             self.changed.set()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """One consistent view of the database."""
-        async with self._engine.connect() as connection, connection.begin():
-            yield connection
+        """One consistent view of the database.
+
+        Raises:
+            PartDown: the database does not answer just now.
+        """
+        try:
+            async with self._engine.connect() as connection, connection.begin():
+                yield connection
+        except (DBAPIError, NoConnectionFree) as error:
+            down = catalog_down(error)
+            if down is None:
+                raise
+            raise down from error
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from drivefeed.catalog import heartbeats
 from drivefeed.catalog.sources import wake_due_drives
-from drivefeed.domain.errors import PartDown
+from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.redact import redact
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import ObjectStore
     from drivefeed.services.relay import Relay
+    from drivefeed.stages.breaker import Breakers
 
 _UPLOADS_OLDER_THAN_MS = 24 * 3600 * 1000
 LOOK_SECONDS = 1.0
@@ -28,16 +31,31 @@ class Schedule:
     """Jobs of one process on APScheduler, each at most once at a time.
 
     APScheduler drops a tick that is a second late unless told otherwise, hence the grace of None.
+
+    Args:
+        breakers: told when the catalog cannot be written, so that people see it.
+
+    Attributes:
+        beat_at: when the last heartbeat was written, by the monotonic clock.
     """
 
     def __init__(
-        self, catalog: Catalog, relay: Relay, store: ObjectStore, *, owner: str, role: str
+        self,
+        catalog: Catalog,
+        relay: Relay,
+        store: ObjectStore,
+        *,
+        owner: str,
+        role: str,
+        breakers: Breakers | None = None,
     ) -> None:
         self._catalog = catalog
         self._relay = relay
         self._store = store
         self._owner = owner
         self._role = role
+        self._breakers = breakers
+        self.beat_at = time.monotonic()
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -54,6 +72,7 @@ class Schedule:
         self._every(LOOK_SECONDS, "drives", self._wake)
         self._every(2.0, "emptied", self._relay.notice_emptied_queue)
         self._every(3.0, "lost", self._relay.bring_back)
+        self._every(5.0, "queue", self._relay.look)
         self._every(3600.0, "uploads", self._sweep)
         self._scheduler.start()
 
@@ -75,7 +94,15 @@ class Schedule:
         self._scheduler.add_job(tick, "interval", seconds=seconds, id=name)
 
     async def _beat(self) -> None:
-        await heartbeats.beat(self._catalog, self._owner, self._role)
+        try:
+            await heartbeats.beat(self._catalog, self._owner, self._role)
+        except PartDown as error:
+            if self._breakers is not None:
+                self._breakers.trip(error.part, redact(str(error)))
+            raise
+        self.beat_at = time.monotonic()
+        if self._breakers is not None:
+            self._breakers.close(Part.CATALOG)
 
     async def _reap(self) -> None:
         freed = await heartbeats.reap(self._catalog, own=self._owner)

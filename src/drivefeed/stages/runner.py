@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from drivefeed.catalog import reminders
 from drivefeed.domain.errors import Part, PartDown, Throttled
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from drivefeed.catalog.reminders import Claim
     from drivefeed.ports import Delivery
 
+T = TypeVar("T")
+
 BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
 CATALOG_AGAIN_MS = 5_000
+_CATALOG_AGAIN_SECONDS = 1.0
+_HAND_BACK_SECONDS = 3.0
 
 _PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
@@ -96,7 +100,8 @@ class Runner:
 
     async def _run(self, stage: StageRun, delivery: Delivery) -> dict[str, Any]:
         subject_id = stage.subject_id(delivery.payload)
-        claim = await self._claim(stage, subject_id, int(delivery.payload["number"]))
+        number = int(delivery.payload["number"])
+        claim = await self._lasting(lambda: self._claim(stage, subject_id, number))
         if claim is None:
             return {"outcome": "superseded"}
         started = time.monotonic()
@@ -109,10 +114,11 @@ class Runner:
         )
         async with self._renewing(claim):
             outcome = await self._outcome(stage, claim, delivery, words)
-        if outcome is None:
-            await self._let_go(claim)
-        else:
-            await stage.commit(claim, outcome)
+            # Within: what cannot be written yet stays ours.
+            if outcome is None:
+                await self._lasting(lambda: self._let_go(claim))
+            else:
+                await self._lasting(lambda: stage.commit(claim, outcome))
         name = type(outcome).__name__.lower() if outcome is not None else "nothing"
         seconds = time.monotonic() - started
         STAGE_SECONDS.labels(stage.stage, name).observe(seconds)
@@ -136,7 +142,10 @@ class Runner:
                 await self._catalog.clock.sleep(self.pace_seconds)
             outcome = await stage.run(claim, delivery)
         except asyncio.CancelledError:
-            await asyncio.shield(self._hand_back(claim))
+            # Where the catalog cannot be written, the row is freed when we are known to be gone.
+            with suppress(PartDown, TimeoutError):
+                async with asyncio.timeout(_HAND_BACK_SECONDS):
+                    await asyncio.shield(self._hand_back(claim))
             raise
         except Throttled as error:
             return Again(
@@ -157,7 +166,8 @@ class Runner:
     def _part_down(self, error: PartDown, words: Any) -> Again:
         said = redact(str(error))
         if error.part is Part.CATALOG:
-            # No breaker: whoever writes next finds out whether there is room again.
+            # Whoever writes next finds out whether it can be written again.
+            self._breakers.trip(error.part, said)
             words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
         wait = self._breakers.trip(error.part, said)
@@ -169,12 +179,31 @@ class Runner:
     ) -> None:
         """A fault of the file: the queue tries again, or a person is asked after the last."""
         ATTEMPTS_FAILED.labels(stage.stage).inc()
+        said = redact(str(error))
         if delivery.attempt < delivery.attempts:
-            await stage.attempt_failed(claim, redact(str(error)), delivery)
+            await self._lasting(lambda: stage.attempt_failed(claim, said, delivery))
             return
-        await stage.commit(
-            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {redact(str(error))}")
-        )
+        asking = Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {said}")
+        await self._lasting(lambda: stage.commit(claim, asking))
+
+    async def _lasting(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a commit until the catalog takes it.
+
+        Letting it fail would cost the file an attempt, and what was found out would be found out
+        again. Nothing else can be done meanwhile, so holding the slot costs nothing.
+        """
+        while True:
+            try:
+                written = await write()
+            except PartDown as error:
+                if error.part is not Part.CATALOG:
+                    raise
+                self._breakers.trip(error.part, redact(str(error)))
+                _log.warning("part_down", part=error.part, error=redact(str(error)))
+                await asyncio.sleep(_CATALOG_AGAIN_SECONDS)
+            else:
+                self._breakers.close(Part.CATALOG)
+                return written
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()
@@ -198,8 +227,10 @@ class Runner:
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 until = self._catalog.clock.now() + BUSY_MS
-                async with self._catalog.write("renew") as connection:
-                    await reminders.renew(connection, claim, busy_until=until)
+                # One that cannot be written is no end of the renewing.
+                with suppress(PartDown):
+                    async with self._catalog.write("renew") as connection:
+                        await reminders.renew(connection, claim, busy_until=until)
 
         renewal = asyncio.create_task(renew(), name=f"renew {claim.subject_id}")
         try:
