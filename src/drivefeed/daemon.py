@@ -29,6 +29,7 @@ from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
+from drivefeed.services.pulse import Pulse
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -59,6 +60,7 @@ class Daemon:
 
     Attributes:
         ready: set once deliveries flow.
+        stopping: set once it was asked to end.
         loop_watch: how long the event loop stalled.
     """
 
@@ -72,7 +74,8 @@ class Daemon:
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
-        self._stop = asyncio.Event()
+        self.stopping = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
         self._accounts_changed = asyncio.Event()
 
     @property
@@ -121,10 +124,15 @@ class Daemon:
         return found
 
     def stop(self) -> None:
-        """Ask for an orderly end; a second call ends at once."""
-        if self._stop.is_set():
+        """Ask for an orderly end; a second call ends at once.
+
+        While it starts there is no work yet that could be finished: the start is given up.
+        """
+        if self.stopping.is_set():
             os._exit(130)
-        self._stop.set()
+        self.stopping.set()
+        if self._running is not None and not self.ready.is_set():
+            self._running.cancel()
 
     async def run(self) -> None:
         """Run until stopped.
@@ -132,6 +140,20 @@ class Daemon:
         Raises:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
+        self._running = asyncio.current_task()
+        try:
+            await self._run()
+        except asyncio.CancelledError:
+            if self.ready.is_set() or not self.stopping.is_set():
+                raise
+            _log.info("stopped", words="It was ended while it started.")
+        except DrivefeedError as error:
+            if self.ready.is_set() or not self.stopping.is_set():
+                raise
+            # The same Ctrl-C may end a part that was on its way up.
+            _log.warning("ended_while_starting", error=str(error))
+
+    async def _run(self) -> None:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
@@ -145,6 +167,13 @@ class Daemon:
                 reindexing=reindexing,
                 breakers=self.breakers,
                 loop_watch=self.loop_watch,
+                pulse=Pulse(
+                    self.parts.catalog,
+                    self.breakers,
+                    relay=relay,
+                    schedule=schedule,
+                    workers=workers,
+                ),
             )
             page = await open_page(self.parts)
             async with asyncio.TaskGroup() as group:
@@ -164,7 +193,7 @@ class Daemon:
                 _spare_the_collector()
                 self.ready.set()
                 _log.info("ready", owner=self.owner)
-                await self._stop.wait()
+                await self.stopping.wait()
                 _log.info("stopping", grace_seconds=self.parts.settings.shutdown_seconds)
                 schedule.stop()
                 background[1].cancel()
@@ -175,7 +204,8 @@ class Daemon:
                     await page.close()
                 for task in background:
                     task.cancel()
-            await heartbeats.leave(self.parts.catalog, self.owner)
+            with suppress(PartDown):  # the next start, or another process, frees our rows
+                await heartbeats.leave(self.parts.catalog, self.owner)
         _log.info("stopped")
 
     async def _open_queue(self, stack: AsyncExitStack) -> BullmqQueue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.progress import Progress, Standing, progress_of
-from drivefeed.cli.context import existing_catalog, run
+from drivefeed.cli.context import existing_catalog, run, settings_for_commands
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
@@ -40,10 +40,12 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found = run(_progress())
+    found, down = run(_looked())
     if as_json:
-        print_json([progress_dict(one) for one in found])
+        print_json([progress_dict(one) | {"parts_down": down} for one in found])
         return
+    for part, words in down.items():
+        say(f"[yellow]![/] The {escape(part)} is waited for: {escape(words)}")
     if not found:
         say("No folder is connected yet.")
         return
@@ -51,9 +53,13 @@ def show_status(*, as_json: bool) -> None:
     say_reasons(found)
 
 
-async def _progress() -> list[Progress]:
+async def _looked() -> tuple[list[Progress], dict[str, str]]:
+    from drivefeed.cli.health import health_of
+
     async with existing_catalog() as catalog:
-        return await progress_of(catalog)
+        found = await progress_of(catalog)
+    down: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
+    return found, down
 
 
 def progress_table(found: list[Progress]) -> Table:

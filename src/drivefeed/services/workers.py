@@ -66,6 +66,17 @@ class Workers:
         """The stages whose consumers are stopped."""
         return frozenset(stage for stage, event in self._may_run.items() if not event.is_set())
 
+    @property
+    def ended(self) -> frozenset[Stage]:
+        """The stages that nobody works on although somebody should: a consumer ended by itself."""
+        if self._closing:
+            return frozenset()
+        return frozenset(
+            stage
+            for stage, event in self._may_run.items()
+            if event.is_set() and not (stage in self._open and self._open[stage].running)
+        )
+
     async def _keep(self, stage: StageRun) -> None:
         run = self._runner.bind(stage)
         may_run = self._may_run[stage.stage]

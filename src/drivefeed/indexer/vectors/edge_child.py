@@ -6,8 +6,8 @@ A frame is a length (four bytes, big endian) and a MessagePack value. A request 
 
 Answers to writes go out only when the writes are on the disk; those that wait at the same time
 share one flush. The child ends when its input ends, and on Linux the kernel kills it with its
-parent even where it hangs, so it cannot outlive it. With SIGKILL of either nothing that was answered
-is lost.
+parent even where it hangs, so it cannot outlive it. With SIGKILL of either nothing that was
+answered is lost.
 """
 
 from __future__ import annotations
