@@ -65,9 +65,9 @@ class Pulse:
             async with asyncio.timeout(_CATALOG_SECONDS):
                 await answers(self._catalog)
         except TimeoutError:
-            self._breakers.trip(Part.CATALOG, "The catalog's database does not answer in time.")
+            self._breakers.note(Part.CATALOG, "The catalog's database does not answer in time.")
         except PartDown as error:
-            self._breakers.trip(Part.CATALOG, str(error))
+            self._breakers.note(Part.CATALOG, str(error))
         else:
             return Part.CATALOG not in self._breakers.open_parts()
         return False

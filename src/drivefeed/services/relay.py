@@ -100,14 +100,14 @@ class Relay:
             _log.warning(f"{error.part}_down", error=said)
         self._down_for[during] = error.part
         if self._breakers is not None:
-            self._breakers.trip(error.part, said)
+            self._breakers.note(error.part, said)
 
     def _up(self, *, during: str) -> None:
         part = self._down_for.pop(during, None)
         if part is None or part in self._down_for.values():
             return  # a full Redis answers questions, and refuses jobs
         _log.info(f"{part}_back")
-        if self._breakers is not None:
+        if self._breakers is not None and part is Part.QUEUE:
             self._breakers.close(part)
 
     async def look(self) -> None:

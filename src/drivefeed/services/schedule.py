@@ -98,11 +98,11 @@ class Schedule:
             await heartbeats.beat(self._catalog, self._owner, self._role)
         except PartDown as error:
             if self._breakers is not None:
-                self._breakers.trip(error.part, redact(str(error)))
+                self._breakers.note(error.part, redact(str(error)))
             raise
         self.beat_at = time.monotonic()
         if self._breakers is not None:
-            self._breakers.close(Part.CATALOG)
+            self._breakers.calm(Part.CATALOG)
 
     async def _reap(self) -> None:
         freed = await heartbeats.reap(self._catalog, own=self._owner)

@@ -167,7 +167,7 @@ class Runner:
         said = redact(str(error))
         if error.part is Part.CATALOG:
             # Whoever writes next finds out whether it can be written again.
-            self._breakers.trip(error.part, said)
+            self._breakers.note(error.part, said)
             words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
         wait = self._breakers.trip(error.part, said)
@@ -198,11 +198,11 @@ class Runner:
             except PartDown as error:
                 if error.part is not Part.CATALOG:
                     raise
-                self._breakers.trip(error.part, redact(str(error)))
+                self._breakers.note(error.part, redact(str(error)))
                 _log.warning("part_down", part=error.part, error=redact(str(error)))
                 await asyncio.sleep(_CATALOG_AGAIN_SECONDS)
             else:
-                self._breakers.close(Part.CATALOG)
+                self._breakers.calm(Part.CATALOG)
                 return written
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
