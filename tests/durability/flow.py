@@ -21,8 +21,8 @@ from sqlalchemy import event
 from drivefeed import assembly
 from drivefeed.bootstrap import Surroundings, open_parts
 from drivefeed.daemon import Daemon
-from drivefeed.settings import ConnectionSettings
 from drivefeed.setting_sections import S3Settings
+from drivefeed.settings import ConnectionSettings
 from drivefeed.stores import S3Store
 from drivefeed.telemetry import ATTEMPTS_FAILED, configure_logs
 from graphsim.serving import serve
