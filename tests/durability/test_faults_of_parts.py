@@ -261,7 +261,9 @@ async def test_the_backend_is_down(flow: Flow) -> None:
     [
         pytest.param(BackendWay.SLOW, marks=cell("Ingestion backend", "slow")),
         pytest.param(BackendWay.FORGETS, marks=cell("Ingestion backend", "unknown job")),
-        pytest.param(BackendWay.OUT_OF_ORDER, marks=cell("Ingestion backend", "out of order")),
+        pytest.param(
+            BackendWay.OUT_OF_ORDER, marks=cell("Ingestion backend", "answers out of order")
+        ),
     ],
 )
 async def test_the_backend_answers_oddly(flow: Flow, way: BackendWay) -> None:
