@@ -18,7 +18,6 @@ from drivefeed.assembly import (
     stages_of,
     windows_of,
 )
-from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
@@ -27,7 +26,6 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
-from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.pulse import Pulse
 from drivefeed.services.queue_events import QueueEvents
@@ -38,15 +36,14 @@ from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import log
 from drivefeed.tracing import configure_tracing, stop_tracing
+from drivefeed.upkeep import Upkeep
 from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.services.reindex import Reindexing
 
-_CONNECT_AGAIN_SECONDS = 10.0
-_ACCOUNTS_SECONDS = 5.0
-"""Between two looks at the catalog for accounts that were added or changed."""
+_HAND_BACK_SECONDS = 3.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -76,7 +73,6 @@ class Daemon:
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
         self.stopping = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -176,15 +172,16 @@ class Daemon:
                 ),
             )
             page = await open_page(self.parts)
+            upkeep = Upkeep(self.parts)
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
                     group.create_task(relay.run(), name="relay"),
                     group.create_task(local.run(), name="local API"),
-                    group.create_task(self._connect(), name="connect"),
+                    group.create_task(upkeep.connect(), name="connect"),
                     group.create_task(reindexing.run(), name="reindex"),
-                    group.create_task(self._follow_accounts(), name="accounts"),
-                    group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
+                    group.create_task(upkeep.follow_accounts(), name="accounts"),
+                    group.create_task(upkeep.use_idle_sign_ins(), name="idle sign-ins"),
                 ]
                 if page is not None:
                     background.append(group.create_task(page.run(), name="status page"))
@@ -204,6 +201,8 @@ class Daemon:
                     await page.close()
                 for task in background:
                     task.cancel()
+            if self._runner is not None:
+                await self._runner.at_rest(_HAND_BACK_SECONDS)
             with suppress(PartDown):  # the next start, or another process, frees our rows
                 await heartbeats.leave(self.parts.catalog, self.owner)
         _log.info("stopped")
@@ -276,49 +275,6 @@ class Daemon:
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         return workers, relay, schedule, open_reindexing(parts, indexing)
-
-    async def _follow_accounts(self) -> None:
-        """Open accounts that were added or changed elsewhere; cheap while there are none."""
-        book = self.parts.signing.book
-        said: frozenset[str] = frozenset()
-        while True:
-            for words in book.left_out - said:
-                _log.warning("account_left_out", error=words)
-            said = book.left_out
-            await asyncio.sleep(_ACCOUNTS_SECONDS)
-            try:
-                for name in await book.refresh():
-                    _log.info("account_opened", account=name)
-                    self._accounts_changed.set()
-            except DrivefeedError as error:
-                _log.warning("accounts_wait", error=str(error))
-
-    async def _use_idle_sign_ins(self) -> None:
-        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
-        signing = self.parts.signing
-        while True:
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
-            try:
-                for name in await refresh_idle_sign_ins(
-                    signing.catalog, signing.accounts, signing.credential
-                ):
-                    _log.info("idle_sign_in_refreshed", account=name)
-            except PartDown as error:
-                _log.warning("idle_sign_ins_wait", error=str(error))
-
-    async def _connect(self) -> None:
-        """Connect the folders of the settings; keep trying while Microsoft does not answer."""
-        while True:
-            try:
-                await connect_all(self.parts)
-            except DrivefeedError as error:
-                _log.warning("connections_wait", error=str(error))
-                self._accounts_changed.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
-                        await self._accounts_changed.wait()
-            else:
-                return
 
 
 def _spare_the_collector() -> None:

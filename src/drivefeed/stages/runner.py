@@ -87,14 +87,26 @@ class Runner:
         self._catalog = catalog
         self._breakers = breakers
         self._owner = owner
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def at_rest(self, seconds: float) -> None:
+        """Wait until no stage runs, for so long at most: those that were cancelled hand back."""
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=seconds)
 
     def bind(self, stage: StageRun) -> Callable[[Delivery], Awaitable[dict[str, Any]]]:
         """Return what a queue's worker calls for each delivery of the stage."""
 
         async def run(delivery: Delivery) -> dict[str, Any]:
             import_id = delivery.payload.get("import_id")
-            with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
-                return await self._run(stage, delivery)
+            task = asyncio.current_task()
+            assert task is not None  # coroutines run in tasks
+            self._running.add(task)
+            try:
+                with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
+                    return await self._run(stage, delivery)
+            finally:
+                self._running.discard(task)
 
         return run
 
