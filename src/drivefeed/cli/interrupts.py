@@ -56,9 +56,13 @@ class Interrupts:
 
     def _interrupted(self) -> None:
         self.count += 1
-        if self.count > 1:
+        if self.count == 1:
+            self._end_in_order()
+        else:
             self.on_exit()
             end_at_once(_EXIT_AT_ONCE)
+
+    def _end_in_order(self) -> None:
         if self._most_seconds is not None:
             LastMoment(self._most_seconds).begin()
         if self._daemon is not None:
