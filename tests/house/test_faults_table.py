@@ -18,7 +18,7 @@ def promised() -> set[tuple[str, str]]:
     return {(row[0], row[1]) for row in rows}
 
 
-def tested() -> set[tuple[str, str]]:
+def shown() -> set[tuple[str, str]]:
     return {
         (part, fault)
         for path in (ROOT / "tests").rglob("test_*.py")
@@ -28,4 +28,4 @@ def tested() -> set[tuple[str, str]]:
 
 
 def test_every_fault_in_the_table_has_a_test_and_every_such_test_a_row() -> None:
-    assert promised() == tested()
+    assert promised() == shown()
