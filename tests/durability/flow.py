@@ -24,7 +24,7 @@ from drivefeed.daemon import Daemon
 from drivefeed.setting_sections import S3Settings
 from drivefeed.settings import ConnectionSettings
 from drivefeed.stores import S3Store
-from drivefeed.telemetry import ATTEMPTS_FAILED, configure_logs
+from drivefeed.telemetry import ATTEMPTS_FAILED, QUEUE_EVENTS, configure_logs
 from graphsim.serving import serve
 from support.commands import run_command
 from support.evidence import rows_in
@@ -154,9 +154,16 @@ class Flow:
             assert self.count(f"SELECT count(*) FROM {table} WHERE attention IS NOT NULL") == 0
 
     def failed_attempts(self) -> float:
-        """Return how many attempts of files have failed in this process so far."""
-        (family,) = ATTEMPTS_FAILED.collect()
-        return sum(one.value for one in family.samples if one.name.endswith("_total"))
+        """Return how many attempts have failed in this process, as stages and queues count them."""
+        found = 0.0
+        for counter, kind in ((ATTEMPTS_FAILED, None), (QUEUE_EVENTS, "failed")):
+            (family,) = counter.collect()
+            found += sum(
+                one.value
+                for one in family.samples
+                if one.name.endswith("_total") and one.labels.get("event") == kind
+            )
+        return found
 
     async def set_pragmas(self, **pragmas: str) -> None:
         """Open all connections of the catalog anew, with these PRAGMAs."""

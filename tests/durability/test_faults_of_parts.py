@@ -60,6 +60,7 @@ async def flow(running: Flow) -> AsyncIterator[Flow]:
     assert running.failed_attempts() == before
     assert not (await running.command("notices"))["open"]
     await running.until_calm("queue", "catalog", "store", "backend", "index", "source")
+    assert (await running.command("health", "--strict"))["status"] == "ok"
 
 
 async def in_the_middle(flow: Flow, count: int = FILES) -> None:
@@ -79,6 +80,9 @@ async def test_redis_is_killed(flow: Flow) -> None:
     try:
         flow.add(1)
         await flow.until_shown("queue")
+        # A restart would not bring it back.
+        assert (await flow.command("health"))["status"] == "ok"
+        assert "queue" in (await flow.command("health", "--strict", ok=(1,)))["down"]
     finally:
         flow.valkey.start()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sqlite3
 import time
 from contextlib import closing, suppress
@@ -119,18 +120,31 @@ def unused_attempts(daemon: Daemon) -> None:
     assert {(row["owner"], row["starts"]) for row in rows} == {(None, 0)}
 
 
+def _next(line: socket.socket) -> bytes:
+    with suppress(TimeoutError):
+        return line.recv(200)
+    return b""
+
+
 def test_the_grace_and_the_rest_are_shorter_than_thirty_seconds() -> None:
     assert Settings.model_fields["shutdown_seconds"].default + END_WITHIN_SECONDS < 30
 
 
-def test_running_jobs_may_finish_when_the_terminal_goes(make: Any) -> None:
+def test_running_jobs_may_finish_when_the_terminal_goes(make: Any, tmp_path: Path) -> None:
     daemon = make(shutdown_seconds=60.0)
-    daemon.start(wait=False)
-    child = hang_extraction(daemon)
-    send(daemon, signal.SIGHUP)
-    until(lambda: has_said(daemon, "stopping"), seconds=30, what=daemon.last_words)
-    child.resume()
-    ends(daemon, within=30)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(0.1)
+        daemon.start(wait=False, NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="20000000")
+        child = hang_extraction(daemon)
+        send(daemon, signal.SIGHUP)
+        until(lambda: has_said(daemon, "stopping"), seconds=30, what=daemon.last_words)
+        child.resume()
+        ends(daemon, within=30)
+        told = list(iter(lambda: _next(systemd), b""))
+    said = [one.splitlines()[0] for one in told]
+    assert [one for one in said if one != b"WATCHDOG=1"] == [b"READY=1", b"STOPPING=1"]
+    assert b"WATCHDOG=1" in said
     assert has_said(daemon, "stopped")
     done = daemon.rows("SELECT state FROM index_jobs WHERE state = 'done'")
     assert done
