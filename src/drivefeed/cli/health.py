@@ -40,12 +40,12 @@ async def health_of(settings: Settings) -> dict[str, Any]:
         ``status`` (``ok``, ``stuck``, ``silent`` or ``absent``) and ``words``; of a daemon that
         answers also ``stuck`` and ``down``, each with sentences by name.
     """
-    import httpx
-
     door = door_of(settings)
     if door is None:
         words = f"No drivefeed runs on '{settings.data_dir}', or it has not started yet."
         return {"status": "absent", "words": words}
+    import httpx
+
     transport = httpx.AsyncHTTPTransport(uds=str(door))
     try:
         async with (
