@@ -20,8 +20,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class Interrupts:
     """Cancels the present task on a signal, until a daemon is there that can end in order.
 
-    A signal that was ignored when we were started stays ignored: that is how ``nohup`` keeps a
-    process when its terminal goes.
+    A SIGHUP that was ignored when we were started stays ignored: that is how ``nohup`` keeps a
+    process when its terminal goes. A shell ignores SIGINT for what it starts in the background, and
+    means nothing by it.
 
     Args:
         most_seconds: how long an end in order may take; after that it is cut short. None for as
@@ -39,7 +40,8 @@ class Interrupts:
         self._task = asyncio.current_task()
         self._daemon: Daemon | None = None
         self._loop = asyncio.get_running_loop()
-        self._taken = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+        kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        self._taken = [one for one in _SIGNALS if not (kept and one is signal.SIGHUP)]
 
     def __enter__(self) -> Self:
         for number in self._taken:
