@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from drivefeed.catalog.database import PostgresLimits, is_postgres
 from drivefeed.catalog.database_clock import DatabaseClock
@@ -78,7 +79,7 @@ class Catalog:
                 await finish_all(connection)
                 self.checkpoint(f"{name}.commit.before")
             self.checkpoint(f"{name}.commit.after")
-        except DBAPIError as error:
+        except (DBAPIError, NoConnectionFree) as error:
             raise self._database.translated(error) or error from error
         if name not in _QUIET:
             self.changed.set()
@@ -93,7 +94,7 @@ class Catalog:
         try:
             async with self._database.reader() as connection:
                 yield connection
-        except DBAPIError as error:
+        except (DBAPIError, NoConnectionFree) as error:
             raise self._database.translated(error, writes=False) or error from error
 
     async def aclose(self) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import deliveries
-from drivefeed.domain.errors import PartDown
+from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.identity import job_id
+from drivefeed.domain.redact import redact
 from drivefeed.ports import JobSpec, Stage
 from drivefeed.telemetry import log
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import Queue
+    from drivefeed.stages.breaker import Breakers
 
 HORIZON_MS = 60_000
 """Rows due within this time wait in Redis as delayed jobs, where the board shows them."""
@@ -39,6 +42,10 @@ class Relay:
     Args:
         windows: how many jobs of a stage may be in Redis and not yet ended.
         attempts: how many attempts a delivery of a stage has.
+        breakers: told when the queue or the catalog does not answer, so that people see it.
+
+    Attributes:
+        turned_at: when it last looked for something to send, by the monotonic clock.
     """
 
     def __init__(
@@ -48,12 +55,15 @@ class Relay:
         *,
         windows: Mapping[Stage, int],
         attempts: Mapping[Stage, int],
+        breakers: Breakers | None = None,
     ) -> None:
         self._catalog = catalog
         self._queue = queue
         self._windows = windows
         self._attempts = attempts
-        self._is_down = False
+        self._breakers = breakers
+        self._down_for: dict[str, Part] = {}
+        self.turned_at = time.monotonic()
 
     async def run(self) -> None:
         """Send whatever becomes due, until cancelled.
@@ -64,14 +74,15 @@ class Relay:
         sentinel_is_set = False
         while True:
             self._catalog.changed.clear()
+            self.turned_at = time.monotonic()
             try:
                 if not sentinel_is_set:
                     await self.notice_emptied_queue()
                     sentinel_is_set = True
                 sent = await self.send_due()
-                self._up()
+                self._up(during="send")
             except PartDown as error:
-                self._down(error)
+                self._down(error, during="send")
                 sent = 0
             if sent:
                 continue
@@ -83,15 +94,34 @@ class Relay:
             except TimeoutError:
                 continue
 
-    def _down(self, error: PartDown) -> None:
-        if not self._is_down:
-            _log.warning("queue_down", error=str(error))
-        self._is_down = True
+    def _down(self, error: PartDown, *, during: str) -> None:
+        said = redact(str(error))
+        if error.part not in self._down_for.values():
+            _log.warning(f"{error.part}_down", error=said)
+        self._down_for[during] = error.part
+        if self._breakers is not None:
+            self._breakers.note(error.part, said)
 
-    def _up(self) -> None:
-        if self._is_down:
-            _log.info("queue_back")
-        self._is_down = False
+    def _up(self, *, during: str) -> None:
+        part = self._down_for.pop(during, None)
+        if part is None or part in self._down_for.values():
+            return  # a full Redis answers questions, and refuses jobs
+        _log.info(f"{part}_back")
+        if self._breakers is not None and part is Part.QUEUE:
+            self._breakers.close(part)
+
+    async def look(self) -> None:
+        """Ask the queue whether it is fit, so that people see it even while nothing is due.
+
+        Raises:
+            PartDown: it is not, or does not answer.
+        """
+        try:
+            await self._queue.check()
+        except PartDown as error:
+            self._down(error, during="look")
+            raise
+        self._up(during="look")
 
     async def send_due(self) -> int:
         """Send rows that are due and unsent, as far as the windows allow; return how many.
