@@ -22,6 +22,7 @@ from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.embedding import difference
+from drivefeed.keeping import retention_of
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
@@ -31,6 +32,7 @@ from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_si
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.relay import Relay
+from drivefeed.services.retention import TICK_SECONDS
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
@@ -242,6 +244,8 @@ class Daemon:
         breakers = self.breakers
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+        retention = retention_of(parts.settings, parts.catalog, self.owner)
+        schedule.every(TICK_SECONDS, "retention", retention.tick)
         return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _follow_accounts(self) -> None:

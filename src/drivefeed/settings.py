@@ -34,6 +34,7 @@ from drivefeed.setting_sections import (
     S3Settings,
     Section,
 )
+from drivefeed.settings_keeping import RetentionSettings
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -207,6 +208,9 @@ class Settings(BaseSettings):
     )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(), description="How long the catalog keeps what is over."
+    )
     outbound: OutboundSettings = Field(
         default=OutboundSettings(), description="Proxies and certificates of all outbound clients."
     )

@@ -173,17 +173,6 @@ async def _close(
         )
 
 
-async def forget_past(catalog: Catalog, *, before: int) -> int:
-    """Delete notices that were over before that time, with their deliveries; return how many."""
-    old = select(notices.c.id).where(notices.c.over_at < before)
-    async with catalog.write("notices") as connection:
-        await connection.execute(
-            delete(notice_deliveries).where(notice_deliveries.c.notice_id.in_(old))
-        )
-        gone = await connection.execute(delete(notices).where(notices.c.over_at < before))
-    return gone.rowcount
-
-
 async def list_notices(catalog: Catalog, *, past: int = 20) -> list[dict[str, Any]]:
     """Return open notices, the newest first, then at most ``past`` closed ones, with deliveries.
 
