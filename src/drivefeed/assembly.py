@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.domain.gate import OPEN
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -27,10 +28,11 @@ from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import Embedder, Stage
     from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
@@ -90,15 +92,21 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses."""
+def stages_of(
+    parts: Parts, indexing: Indexing, *, gate: Callable[[], Gate] = lambda: OPEN
+) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses.
+
+    Args:
+        gate: says whether downloads may begin.
+    """
     catalog = parts.catalog
     backend = EmbeddedBackend(parts.jobs, parts.index)
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     return [
         Discover(catalog, parts.source),
         Admit(catalog),
-        Transfer(catalog, parts.source, parts.store),
+        Transfer(catalog, parts.source, parts.store, gate=gate),
         Submit(catalog, backend, deadline_ms=deadline_ms),
         Poll(catalog, backend),
         Publish(catalog, backend),

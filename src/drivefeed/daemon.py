@@ -22,12 +22,13 @@ from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.embedding import difference
-from drivefeed.keeping import retention_of
+from drivefeed.keeping import gatekeeper_of, retention_of
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
+from drivefeed.services.gate import LOOK_SECONDS
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.queue_events import QueueEvents
@@ -228,10 +229,13 @@ class Daemon:
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
         )
+        gatekeeper = gatekeeper_of(parts.settings, parts.catalog)
+        # Before anything is downloaded, it is known whether there is room.
+        await gatekeeper.tick()
         workers = self._workers = Workers(
             queue,
             self._runner,
-            stages_of(parts, indexing),
+            stages_of(parts, indexing, gate=lambda: gatekeeper.gate),
             concurrency=concurrency,
         )
         relay = Relay(
@@ -239,11 +243,13 @@ class Daemon:
             queue,
             windows=windows_of(concurrency),
             attempts=attempts_of(parts.settings),
+            gate=lambda: gatekeeper.gate,
         )
         schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
         breakers = self.breakers
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+        schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
         retention = retention_of(parts.settings, parts.catalog, self.owner)
         schedule.every(TICK_SECONDS, "retention", retention.tick)
         return workers, relay, schedule, open_reindexing(parts, indexing)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drivefeed.bootstrap import STORE_FOLDER
+from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
+from drivefeed.embedding import INDEX_FOLDER
+from drivefeed.services.gate import Gatekeeper, Place
 from drivefeed.services.retention import Ages, Retention
 
 if TYPE_CHECKING:
@@ -28,3 +35,23 @@ def retention_of(settings: Settings, catalog: Catalog, owner: str) -> Retention:
         heartbeats=age(wanted.heartbeats_days),
     )
     return Retention(catalog, ages, owner=owner)
+
+
+def places_of(settings: Settings) -> list[Place]:
+    """Return the folders of this machine whose disks must not fill up, the most telling first."""
+    wanted, data = settings.disk, settings.data_dir
+    marks = Marks(wanted.low_mb * MIB, wanted.high_mb * MIB)
+    temporary = Marks(wanted.temp_low_mb * MIB, wanted.temp_high_mb * MIB)
+    found = [Place("data folder", data, marks)]
+    if settings.s3 is None:
+        found.append(Place("object store", data / STORE_FOLDER, marks))
+    if not settings.qdrant_url:
+        found.append(Place("vector index", data / INDEX_FOLDER, marks))
+    return [*found, Place("temporary folder", Path(tempfile.gettempdir()), temporary)]
+
+
+def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
+    """Return what says which downloads may begin."""
+    wanted = settings.backlog
+    marks = BacklogMarks(wanted.files, wanted.mb * MIB, wanted.resume_percent)
+    return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())

@@ -34,7 +34,7 @@ from drivefeed.setting_sections import (
     S3Settings,
     Section,
 )
-from drivefeed.settings_keeping import RetentionSettings
+from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -208,6 +208,10 @@ class Settings(BaseSettings):
     )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    disk: DiskSettings = Field(default=DiskSettings(), description="How full the disks may get.")
+    backlog: BacklogSettings = Field(
+        default=BacklogSettings(), description="How much may wait to be indexed."
+    )
     retention: RetentionSettings = Field(
         default=RetentionSettings(), description="How long the catalog keeps what is over."
     )

@@ -228,9 +228,7 @@ async def prune_heartbeats(catalog: Catalog, *, before: int) -> int:
     )
 
 
-async def _delete(
-    catalog: Catalog, name: str, table: Table, *where: ColumnElement[bool]
-) -> int:
+async def _delete(catalog: Catalog, name: str, table: Table, *where: ColumnElement[bool]) -> int:
     """Delete rows; nothing is written where there are none."""
     async with catalog.read() as connection:
         found = await connection.execute(select(*table.primary_key.columns).where(*where).limit(1))

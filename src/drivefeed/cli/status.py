@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.gate import gates_told
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
@@ -13,6 +14,8 @@ from drivefeed.services.standings import progress_dict, troubles_of, word_of
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from drivefeed.domain.gate import Gate
 
 __all__ = [
     "COLOURS",
@@ -40,7 +43,7 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found = run(_progress())
+    found, gates = run(_progress())
     if as_json:
         print_json([progress_dict(one) for one in found])
         return
@@ -49,11 +52,13 @@ def show_status(*, as_json: bool) -> None:
         return
     say(progress_table(found))
     say_reasons(found)
+    for host, gate in gates.items():
+        say(f"[yellow]![/] [bold]{escape(host)}[/]: {escape(gate.words)}")
 
 
-async def _progress() -> list[Progress]:
+async def _progress() -> tuple[list[Progress], dict[str, Gate]]:
     async with existing_catalog() as catalog:
-        return await progress_of(catalog)
+        return await progress_of(catalog), await gates_told(catalog)
 
 
 def progress_table(found: list[Progress]) -> Table:

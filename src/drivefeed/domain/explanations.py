@@ -167,6 +167,16 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "The catalog's database cannot be written.",
         "Look at the disk with 'drivefeed doctor'; it goes on by itself.",
     ),
+    Reason.WAITING_FOR_DISK: Explanation(
+        _H,
+        "A disk is nearly full, so nothing new is downloaded.",
+        "Make room; 'drivefeed doctor' says where, and downloads go on by themselves.",
+    ),
+    Reason.WAITING_FOR_INDEXING: Explanation(
+        _H,
+        "Much was copied that is not indexed yet, so the rest of a large import waits.",
+        "Nothing: it goes on as files are indexed. More workers make that quicker.",
+    ),
     Reason.THROTTLED: Explanation(
         _H, "Microsoft asked to slow down.", "Nothing: it goes on after the time Microsoft named."
     ),

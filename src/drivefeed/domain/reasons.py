@@ -54,6 +54,8 @@ class Reason(StrEnum):
     WAITING_FOR_INDEX = "waiting_for_index"
     WAITING_FOR_QUEUE = "waiting_for_queue"
     WAITING_FOR_CATALOG = "waiting_for_catalog"
+    WAITING_FOR_DISK = "waiting_for_disk"
+    WAITING_FOR_INDEXING = "waiting_for_indexing"
     THROTTLED = "throttled"
     # A person has to decide or repair.
     MASS_REMOVAL = "mass_removal"

@@ -19,7 +19,12 @@ from drivefeed.domain.notices import DAY_MS, NoticeKind
 from drivefeed.domain.redact import redact
 from drivefeed.domain.retry import backoff_ms
 from drivefeed.services.connection_troubles import Rules, connection_troubles, may_be_idle
-from drivefeed.services.troubles import account_troubles, part_troubles, quota_troubles
+from drivefeed.services.troubles import (
+    account_troubles,
+    disk_troubles,
+    part_troubles,
+    quota_troubles,
+)
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -143,6 +148,7 @@ class Notices:
             *account_troubles(facts, now=now),
             *connection_troubles(facts, self._rules, waiting, now=now),
             *quota_troubles(facts.orgs, self._limit_of),
+            *disk_troubles(facts),
             *part_troubles(
                 {part: (since, self._words(part)) for part, since in self._down_since.items()},
                 self._rules,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
+from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
@@ -18,13 +19,15 @@ from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import ObjectStore, Source
 
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
+_NO_ROOM_AGAIN_MS = 5_000
 
 
 @dataclass(slots=True)
@@ -52,14 +55,26 @@ class _Sums:
 
 
 class Transfer(ImportStage):
-    """Copies one version under a key that names import and round: nothing is overwritten."""
+    """Copies one version under a key that names import and round: nothing is overwritten.
+
+    Args:
+        gate: says whether downloads may begin; what is stored already goes on.
+    """
 
     stage = Stage.TRANSFER
     parts = (Part.SOURCE, Part.STORE)
     waits_while_paused = True
 
-    def __init__(self, catalog: Catalog, source: Source, store: ObjectStore) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        source: Source,
+        store: ObjectStore,
+        *,
+        gate: Callable[[], Gate] = lambda: OPEN,
+    ) -> None:
         super().__init__(catalog)
+        self._gate = gate
         self._source = source
         self._store = store
 
@@ -71,6 +86,9 @@ class Transfer(ImportStage):
         quiet_until = task.file.quiet_until(now)
         if quiet_until is not None:
             return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
+        gate = self._gate()
+        if gate.is_shut and await self._store.stat(task.object_key) is None:
+            return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
