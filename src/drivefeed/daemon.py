@@ -32,8 +32,10 @@ from drivefeed.services.gate import LOOK_SECONDS
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.queue_events import QueueEvents
+from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
+from drivefeed.services.recovery import Recovery
 from drivefeed.services.relay import Relay
-from drivefeed.services.retention import TICK_SECONDS
+from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
@@ -250,8 +252,11 @@ class Daemon:
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
         schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
+        recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=self.owner)
+        await recovery.begin()
+        schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
         retention = retention_of(parts.settings, parts.catalog, self.owner)
-        schedule.every(TICK_SECONDS, "retention", retention.tick)
+        schedule.every(RETENTION_SECONDS, "retention", retention.tick)
         return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _follow_accounts(self) -> None:

@@ -126,6 +126,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _W, "It holds the same bytes as another version of the document.", "Nothing."
     ),
     Reason.ERASED: Explanation(_W, "It was erased on request.", "Nothing."),
+    Reason.LOST: Explanation(
+        _W,
+        "What it had in the object store or the index was gone after a restore.",
+        "Nothing: it is imported again by itself, and not charged again.",
+    ),
     Reason.QUOTA: Explanation(
         _H,
         "The organization's page limit leaves no room for it.",

@@ -44,6 +44,7 @@ class Reason(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     SAME_BYTES = "same_bytes"
     ERASED = "erased"
+    LOST = "lost"
     # A condition that passes by itself.
     QUOTA = "quota"
     PAUSED = "paused"
