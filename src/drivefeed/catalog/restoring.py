@@ -1,4 +1,4 @@
-"""A restored catalog as rows: that it is one, how far its recovery is, and what has to be redone."""
+"""A restored catalog as rows: how far its recovery is, and what has to be done again."""
 
 from __future__ import annotations
 
@@ -142,6 +142,17 @@ async def known_orgs(catalog: Catalog) -> frozenset[str]:
     """Return the ids of all organizations, with which the keys of their objects begin."""
     async with catalog.read() as connection:
         return frozenset((await connection.execute(select(orgs.c.id))).scalars())
+
+
+async def present_round(catalog: Catalog, import_id: str) -> int | None:
+    """Return the round that an import is in; None where it is unknown or was withdrawn."""
+    async with catalog.read() as connection:
+        number: int | None = await connection.scalar(
+            select(imports.c.round).where(
+                imports.c.id == import_id, imports.c.state != State.WITHDRAWN
+            )
+        )
+    return number
 
 
 async def import_again(catalog: Catalog, import_id: str, round_: int, *, detail: str) -> bool:

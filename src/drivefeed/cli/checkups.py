@@ -11,6 +11,7 @@ from drivefeed.account_parts import open_ring
 from drivefeed.catalog import examination as catalog_examination
 from drivefeed.catalog.credentials import census
 from drivefeed.catalog.gate import gates_told
+from drivefeed.catalog.restoring import restored
 from drivefeed.catalog.retention import last_pass
 from drivefeed.cli.checkups_accounts import AccountChecks
 from drivefeed.cli.checkups_parts import PartChecks
@@ -22,7 +23,11 @@ from drivefeed.services.checkups.catalogs import catalog_findings
 from drivefeed.services.checkups.examination import Examination
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
 from drivefeed.services.checkups.folders import look_at_folder
-from drivefeed.services.checkups.keeping import gate_findings, retention_findings
+from drivefeed.services.checkups.keeping import (
+    gate_findings,
+    recovery_findings,
+    retention_findings,
+)
 from drivefeed.services.checkups.network import Hosts
 from drivefeed.services.checkups.queues import delivery_findings
 from drivefeed.services.gate import is_mounted_apart
@@ -120,6 +125,7 @@ class Doctor:
         now = self.around.clock.now()
         return [
             *gate_findings(await gates_told(self.catalog)),
+            *recovery_findings(await restored(self.catalog), now=now),
             *retention_findings(await last_pass(self.catalog), now=now),
         ]
 

@@ -22,7 +22,7 @@ from drivefeed.domain.lifecycle import State
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from drivefeed.catalog.audit import Effect
     from drivefeed.catalog.engine import Catalog
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEASE = "recovery"
 TICK_SECONDS = 2.0
 _LEASE_MS = 60_000
-_ON_THE_WAY = frozenset({State.STORED, State.SUBMITTED})
+_HAVE_OBJECTS = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
 
 _log = log("recovery")
 
@@ -42,6 +42,10 @@ class Rounds(Protocol):
 
     def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
         """Yield (import id, round, live, points) for everything in the index."""
+        ...
+
+    async def count(self, *, import_id: str, round_: int) -> int:
+        """Count the points of a round."""
         ...
 
     async def remove(self, *, import_id: str, round_: int) -> int:
@@ -69,10 +73,10 @@ class Recovery:
         self._is_over = False
 
     async def begin(self) -> None:
-        """Before anybody works: empty the queue, and see to what was on its way.
+        """Before anybody works: empty the queue and let everything be sent anew.
 
         Raises:
-            PartDown: queue or store does not answer.
+            PartDown: the queue does not answer.
         """
         one = await restoring.restored(self._catalog)
         if one is None or one.queue_cleared:
@@ -81,9 +85,6 @@ class Recovery:
         await self._queue.clear()
         await restoring.begin_anew(self._catalog, one)
         _log.warning("restored", at=one.at)
-        async for effect in effects(self._catalog):
-            if effect.state in _ON_THE_WAY and await self._store.stat(effect.object_key) is None:
-                await self._import_again(effect, "its object was gone after a restore")
 
     async def tick(self) -> None:
         """Do the next piece of work, if there is any."""
@@ -117,33 +118,53 @@ class Recovery:
 
         What is outside is listed before the catalog is: a round that begins meanwhile is known.
         """
-        orgs = await restoring.known_orgs(self._catalog)
         objects = {one.key: one.size async for one in self._store.list("")}
         points = {
-            (import_id, round_): count
-            async for import_id, round_, _, count in self._index.rounds()
+            (import_id, round_): count async for import_id, round_, _, count in self._index.rounds()
         }
-        again = 0
+        bare: list[Effect] = []
         async for effect in effects(self._catalog):
             size = objects.pop(effect.object_key, None)
             count = points.pop((effect.import_id, effect.round), 0)
-            if effect.state is State.SETTLED:
-                again += await self._remake(effect, size, count)
-        swept = 0
-        for key in objects:
-            # What does not begin with an organization of ours may be somebody else's.
-            if key.partition("/")[0] in orgs:
-                swept += await self._store.delete(key)
-        for import_id, round_ in points:
-            await self._index.remove(import_id=import_id, round_=round_)
-        _log.info("compared", again=again, objects_swept=swept, rounds_swept=len(points))
-        return bool(again)
+            is_bare = effect.state in _HAVE_OBJECTS and size != effect.size
+            if is_bare or (effect.state is State.SETTLED and count != effect.chunks):
+                bare.append(effect)
+        # What is unknown goes before a new round is begun that would bear the same name.
+        swept = await self._sweep(objects, points)
+        again = [await self._make_again(effect) for effect in bare]
+        _log.info("compared", again=sum(again), swept=swept)
+        return bool(swept) or any(again)
 
-    async def _remake(self, effect: Effect, size: int | None, count: int) -> bool:
-        if size != effect.size:
+    async def _sweep(self, objects: Iterable[str], points: Iterable[tuple[str, int]]) -> int:
+        """Remove what no import of the catalog has; return how much that was."""
+        swept = 0
+        orgs = await restoring.known_orgs(self._catalog)
+        for key in objects:
+            org_id, _, rest = key.partition("/")
+            import_id, _, round_ = rest.partition("/")[2].partition("/")
+            # What does not begin with an organization of ours may be somebody else's.
+            if org_id in orgs and round_.isdigit() and await self._is_free(import_id, int(round_)):
+                swept += await self._store.delete(key)
+        for import_id, number in points:
+            if await self._is_free(import_id, number):
+                swept += bool(await self._index.remove(import_id=import_id, round_=number))
+        return swept
+
+    async def _is_free(self, import_id: str, round_: int) -> bool:
+        """Whether nothing uses a name; asked just before what bears it is removed."""
+        return await restoring.present_round(self._catalog, import_id) != round_
+
+    async def _make_again(self, effect: Effect) -> bool:
+        """Make again what a round should have outside; False where it has it by now."""
+        found = await self._store.stat(effect.object_key)
+        if found is None or found.size != effect.size:
             return await self._import_again(effect, "its object was gone after a restore")
-        if count == effect.chunks:
+        if effect.state is not State.SETTLED:
             return False
+        count = await self._index.count(import_id=effect.import_id, round_=effect.round)
+        return count != effect.chunks and await self._index_again(effect)
+
+    async def _index_again(self, effect: Effect) -> bool:
         key = idempotency_key(effect.import_id, effect.round)
         job_id = await restoring.index_again(self._catalog, effect.import_id, key)
         if job_id is None:
@@ -155,4 +176,3 @@ class Recovery:
         return await restoring.import_again(
             self._catalog, effect.import_id, effect.round, detail=detail
         )
-

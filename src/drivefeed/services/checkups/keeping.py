@@ -13,6 +13,7 @@ from drivefeed.services.trouble_words import duration_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from drivefeed.catalog.restoring import Restored
     from drivefeed.domain.gate import Gate
 
 _LATE_MS: Final = 3 * PASS_EVERY_MS
@@ -28,6 +29,20 @@ def gate_findings(gates: Mapping[str, Gate]) -> Iterator[Finding]:
         yield judge("downloads", f"{found.meaning} {gate.words}", found.remedy, subject=host)
     if not gates:
         yield green("downloads", "Nothing keeps downloads from beginning.")
+
+
+def recovery_findings(one: Restored | None, *, now: int) -> Iterator[Finding]:
+    """Say how far the recovery from a restore is; nothing where there was none."""
+    if one is None:
+        return
+    ago = duration_of(now - one.at)
+    if one.done_at is None:
+        words = f"The catalog was restored {ago} ago; store and index do not agree with it yet."
+        yield yellow(
+            "recovery", words, "Let drivefeed run until every drive has caught up; see 'status'."
+        )
+        return
+    yield green("recovery", f"The catalog was restored {ago} ago, and everything agrees since.")
 
 
 def retention_findings(last: tuple[int, dict[str, int]] | None, *, now: int) -> Iterator[Finding]:
