@@ -150,7 +150,7 @@ async def until(ask: Callable[[], bool], what: Callable[[], Any]) -> None:
     try:
         async with asyncio.timeout(REST_SECONDS):
             while not ask():  # noqa: ASYNC110 - rows that another thread writes
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.1)
     except TimeoutError:
         raise AssertionError(f"no rest: {what()}") from None
 
@@ -232,10 +232,11 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
     village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drivefeed.daemon._spare_the_collector", lambda: None)
+    monkeypatch.setattr("drivefeed.daemon.RECOVERY_SECONDS", 0.3)
     for name in ("edited", "deleted", "lost and found", "renamed", "untouched", "calm"):
         village.write(name, "old crane")
     village.write("back again", "first lighthouse")
-    data, backup, older = tmp_path / "data", tmp_path / "monday.sqlite", tmp_path / "older"
+    data, backup, index_then = tmp_path / "data", tmp_path / "monday.sqlite", tmp_path / "index of then"
     async with village.daemon(data):
         await village.rest(data)
         said = await asyncio.to_thread(
@@ -246,7 +247,7 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
             run_command, "--data", str(data), "restore", str(backup), cwd=tmp_path, ok=(3,)
         )
         assert "daemon runs" in refused.stderr
-    shutil.copytree(data / "index", older)
+    shutil.copytree(data / "index", index_then)
     then = charges(backup_as_data(backup, tmp_path))
     async with village.daemon(data):
         await lost_hour(village, data)
@@ -260,7 +261,7 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
         if variant != "newer":
             shutil.rmtree(copy / "index")
         if variant == "older":
-            shutil.copytree(older, copy / "index")
+            shutil.copytree(index_then, copy / "index")
         else:
             # The third meets all deliveries of the lost hour.
             village.valkey.flush()
