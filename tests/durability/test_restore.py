@@ -236,7 +236,11 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
     for name in ("edited", "deleted", "lost and found", "renamed", "untouched", "calm"):
         village.write(name, "old crane")
     village.write("back again", "first lighthouse")
-    data, backup, index_then = tmp_path / "data", tmp_path / "monday.sqlite", tmp_path / "index of then"
+    data, backup, index_then = (
+        tmp_path / "data",
+        tmp_path / "monday.sqlite",
+        tmp_path / "index of then",
+    )
     async with village.daemon(data):
         await village.rest(data)
         said = await asyncio.to_thread(
