@@ -20,7 +20,7 @@ from support.sim import Sim
 DISK_MIB = 400
 FILES = 12
 SECONDS_WITHOUT_ROOM = 25.0
-LEFT, LOW, HIGH = 60, 130, 140
+LEFT, LOW, HIGH = 100, 130, 140
 """MiB."""
 
 

@@ -16,6 +16,8 @@ from drivefeed.services.gate import existing
 if TYPE_CHECKING:
     from drivefeed.services.gate import Place
 
+NO_SPACE_BYTES = 64 * 1024**2
+"""With less, nothing that is written there can be expected to work."""
 PLENTY = 4
 """Below so many times the high mark it is time to make room, though nothing holds yet."""
 
@@ -23,7 +25,7 @@ PLENTY = 4
 def look_at_folder(place: Place, remedy: str) -> Finding:
     """Write a small file into a folder, or into the nearest one above that exists.
 
-    What is red by its room is what makes downloads hold: the low mark of the settings.
+    The low mark of the settings is what makes downloads hold.
 
     Args:
         remedy: what to do where it cannot be written.
@@ -43,7 +45,8 @@ def look_at_folder(place: Place, remedy: str) -> Finding:
     if free < marks.low:
         meaning = explain(Reason.WAITING_FOR_DISK).meaning
         goes_on = f"Make room; downloads go on by themselves at {size_of(marks.high)}."
-        return red("disk", f"{words} {meaning}", goes_on, subject=name)
+        judge = red if free < NO_SPACE_BYTES else yellow
+        return judge("disk", f"{words} {meaning}", goes_on, subject=name)
     if free < PLENTY * marks.high:
         holds = f"Make room before downloads hold, at {size_of(marks.low)}."
         return yellow("disk", words, holds, subject=name)
