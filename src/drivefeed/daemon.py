@@ -22,20 +22,16 @@ from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.embedding import difference
-from drivefeed.keeping import gatekeeper_of, retention_of
+from drivefeed.keeping import gatekeeper_of, keep_house
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
-from drivefeed.services.gate import LOOK_SECONDS
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.services.loop import LoopWatch
 from drivefeed.services.queue_events import QueueEvents
-from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
-from drivefeed.services.recovery import Recovery
 from drivefeed.services.relay import Relay
-from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
@@ -251,12 +247,7 @@ class Daemon:
         breakers = self.breakers
         notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
         schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
-        schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
-        recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=self.owner)
-        await recovery.begin()
-        schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
-        retention = retention_of(parts.settings, parts.catalog, self.owner)
-        schedule.every(RETENTION_SECONDS, "retention", retention.tick)
+        await keep_house(schedule, parts, queue, gatekeeper, owner=self.owner)
         return workers, relay, schedule, open_reindexing(parts, indexing)
 
     async def _follow_accounts(self) -> None:

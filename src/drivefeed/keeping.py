@@ -11,11 +11,17 @@ from drivefeed.bootstrap import STORE_FOLDER
 from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
-from drivefeed.services.gate import Gatekeeper, Place
+from drivefeed.services.gate import LOOK_SECONDS, Gatekeeper, Place
+from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
+from drivefeed.services.recovery import Recovery
+from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
 
 if TYPE_CHECKING:
+    from drivefeed.bootstrap import Parts
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import Queue
+    from drivefeed.services.schedule import Schedule
     from drivefeed.settings import Settings
 
 
@@ -55,3 +61,18 @@ def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
     wanted = settings.backlog
     marks = BacklogMarks(wanted.files, wanted.mb * MIB, wanted.resume_percent)
     return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())
+
+
+async def keep_house(
+    schedule: Schedule, parts: Parts, queue: Queue, gatekeeper: Gatekeeper, *, owner: str
+) -> None:
+    """Have the gate, the recovery from a restore and the retention run on a schedule.
+
+    To be called before anybody works: after a restore, the queue is emptied first.
+    """
+    recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=owner)
+    await recovery.begin()
+    retention = retention_of(parts.settings, parts.catalog, owner)
+    schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
+    schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
+    schedule.every(RETENTION_SECONDS, "retention", retention.tick)

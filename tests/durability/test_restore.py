@@ -232,7 +232,7 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
     village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drivefeed.daemon._spare_the_collector", lambda: None)
-    monkeypatch.setattr("drivefeed.daemon.RECOVERY_SECONDS", 0.3)
+    monkeypatch.setattr("drivefeed.keeping.RECOVERY_SECONDS", 0.3)
     for name in ("edited", "deleted", "lost and found", "renamed", "untouched", "calm"):
         village.write(name, "old crane")
     village.write("back again", "first lighthouse")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access
+from drivefeed.cli import access, keep
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -247,45 +247,6 @@ def reindex(
     reindex_all(to, leave_out=leave_out, look=look, cancel=cancel, as_json=as_json)
 
 
-def backup(
-    file: Annotated[Path, typer.Argument(help="The file to write; it must not be there yet.")],
-    *,
-    as_json: Json = False,
-) -> None:
-    """Copy the catalog into a file, while everything runs.
-
-    What is in Postgres is copied by pg_dump; the command to run is printed.
-    """
-    from drivefeed.cli.backup import back_up
-
-    back_up(file, as_json=as_json)
-
-
-def restore(
-    file: Annotated[
-        Path | None, typer.Argument(help="A backup; without, with --done, the database itself.")
-    ] = None,
-    *,
-    done: Annotated[
-        bool,
-        typer.Option(
-            "--done", help="The database was put back by its own means; compare everything anew."
-        ),
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Put a backup of the catalog in its place; nothing of drivefeed may run.
-
-    What was there stays beside it. At the next start, store and index are made to agree with it;
-    nothing is charged twice.
-    """
-    if (file is None) is not done:
-        raise typer.BadParameter("Name a file, or say --done.")
-    from drivefeed.cli.backup import restore_from
-
-    restore_from(file, as_json=as_json)
-
-
 def queues(*, as_json: Json = False) -> None:
     """List the queues: what each does, its concurrency, attempts and retention."""
     from drivefeed.cli.serve import show_queues
@@ -315,6 +276,6 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Decide": (retry, pause, resume, removals, reindex),
     "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, support_bundle, queues, board_env, version),
-    "Keep": (backup, restore),
+    "Keep": (keep.backup, keep.restore),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

@@ -7,9 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.tables import reminders as rows
 from drivefeed.domain.identity import job_id
 from drivefeed.ports import Stage
 from drivefeed.services.relay import REMIND_MS, Relay
@@ -94,12 +96,21 @@ async def soon(ask: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def test_what_is_deleted_before_the_first_look_for_the_sentinel_is_sent_once_again(
-    relay: Relay, queue: BullmqQueue, own_valkey: ValkeyServer, clock: ManualClock
+    relay: Relay,
+    catalog: Catalog,
+    queue: BullmqQueue,
+    own_valkey: ValkeyServer,
+    clock: ManualClock,
 ) -> None:
     running = asyncio.create_task(relay.run())
 
     async def sent() -> bool:
-        return await waiting(queue) == {delivery(1)}
+        # A delivery is in the queue a moment before its row says so.
+        async with catalog.read() as connection:
+            marked = await connection.scalar(
+                select(rows.c.sent_at).where(rows.c.subject_id == SUBJECT)
+            )
+        return marked is not None and await waiting(queue) == {delivery(1)}
 
     try:
         await soon(sent)
