@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from support.valkey import ValkeyServer
 
-REST_SECONDS = 60.0
+REST_SECONDS = 180.0
 GRACE_SECONDS = 0.3
 
 
@@ -207,11 +207,15 @@ def downloads(village: Village, since: int) -> set[str]:
     }
 
 
-async def lost_hour(village: Village, data: Path) -> dict[str, str]:
-    """What happens after the backup; returns what there was of files that are gone."""
+async def lost_hour(village: Village, data: Path, bulk: int) -> None:
+    """What happens after the backup."""
+    for number in range(0, bulk, 2):
+        village.write(f"bulk {number}", "new anchor")
     village.write("edited", "new crane")
     village.write("back again", "detour")
-    gone = {"deleted": village.delete("deleted")}
+    village.delete("deleted")
+    for number in range(1, bulk // 5, 2):
+        village.delete(f"bulk {number}")
     bytes_of_lost = village.delete("lost and found")
     village.sim.memory.rename(village.ids["renamed"], "now called otherwise.txt")
     village.write("added", "fresh fish")
@@ -221,7 +225,6 @@ async def lost_hour(village: Village, data: Path) -> dict[str, str]:
     village.write("back again", "first lighthouse")
     village.undelete("lost and found", bytes_of_lost)
     await village.rest(data)
-    return gone
 
 
 VARIANTS = ("newer", "empty", "older")
@@ -231,11 +234,27 @@ VARIANTS = ("newer", "empty", "older")
 async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
     village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await restore_an_hour_ago(village, tmp_path, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+async def test_so_does_one_with_many_files(
+    village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await restore_an_hour_ago(village, tmp_path, monkeypatch, bulk=80)
+
+
+async def restore_an_hour_ago(
+    village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, bulk: int = 0
+) -> None:
     monkeypatch.setattr("drivefeed.daemon._spare_the_collector", lambda: None)
     monkeypatch.setattr("drivefeed.keeping.RECOVERY_SECONDS", 0.3)
     for name in ("edited", "deleted", "lost and found", "renamed", "untouched", "calm"):
         village.write(name, "old crane")
     village.write("back again", "first lighthouse")
+    for number in range(bulk):
+        village.write(f"bulk {number}", "old anchor")
     data, backup, index_then = (
         tmp_path / "data",
         tmp_path / "monday.sqlite",
@@ -254,7 +273,7 @@ async def test_a_catalog_of_an_hour_ago_converges_and_charges_nothing_twice(
     shutil.copytree(data / "index", index_then)
     then = charges(backup_as_data(backup, tmp_path))
     async with village.daemon(data):
-        await lost_hour(village, data)
+        await lost_hour(village, data, bulk)
     # It goes while nobody looks: no delta page after the restore tells of it.
     village.delete("came and went")
     hour = charges(data)
