@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.bootstrap import backend_credentials
 from drivefeed.domain.gate import OPEN
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
@@ -101,16 +101,22 @@ def stages_of(
         gate: says whether downloads may begin.
     """
     catalog = parts.catalog
-    backend = EmbeddedBackend(parts.jobs, parts.index)
+    backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     return [
         Discover(catalog, parts.source),
         Admit(catalog),
-        Transfer(catalog, parts.source, parts.store, gate=gate),
-        Submit(catalog, backend, deadline_ms=deadline_ms),
-        Poll(catalog, backend),
-        Publish(catalog, backend),
-        Withdraw(catalog, backend, parts.store),
+        Transfer(
+            catalog,
+            parts.source,
+            parts.store,
+            count_pages=indexing.files.count_pages,
+            gate=gate,
+        ),
+        Submit(catalog, backends, deadline_ms=deadline_ms),
+        Poll(catalog, backends),
+        Publish(catalog, backends),
+        Withdraw(catalog, backends, parts.store),
         Index(catalog, indexing, parts.jobs),
     ]
 
@@ -137,6 +143,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         port=settings.web_port,
         url=settings.web_url,
         seek=seek,
+        credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)
     return page

@@ -29,10 +29,12 @@ from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
+    BackendSettings,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
     Section,
+    require_backends,
 )
 from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
@@ -172,6 +174,9 @@ class Settings(BaseSettings):
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
         default=6 * 3600.0, description="After this time a backend that has not finished is late."
     )
+    backends: dict[str, BackendSettings] = Field(
+        default={}, description="Ingestion backends besides our own, by name."
+    )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8, description="The part of Microsoft's resource units a minute that we spend."
     )
@@ -225,6 +230,12 @@ class Settings(BaseSettings):
     log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
         default="info", description="debug, info, warning or error."
     )
+
+    @model_validator(mode="after")
+    def _check_backends(self) -> Self:
+        named = {one.folder or one.drive_id: one.backend for one in self.connections}
+        require_backends(self.backends, named, web_url=self.web_url)
+        return self
 
     @classmethod
     def settings_customise_sources(

@@ -10,6 +10,7 @@ from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.quota import release_unless_needed
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.domain.converge import converge, relieved
 from drivefeed.domain.lifecycle import State
@@ -72,6 +73,7 @@ def import_of(row: RowMapping | Mapping[str, Any]) -> Import:
         shown=row["shown"],
         attention=reason_of(row["attention"]),
         hold=reason_of(row["hold"]),
+        backend=row["backend"],
         backend_job=row["backend_job"],
         deadline_at=row["deadline_at"],
         poll_count=row["poll_count"],
@@ -95,6 +97,7 @@ def import_columns(one: Import) -> dict[str, Any]:
         "shown": one.shown,
         "attention": one.attention,
         "hold": one.hold,
+        "backend": one.backend,
         "backend_job": one.backend_job,
         "deadline_at": one.deadline_at,
         "poll_count": one.poll_count,
@@ -205,8 +208,9 @@ def import_payload(one: Import) -> dict[str, str | int]:
 
 
 async def save_import(connection: AsyncConnection, one: Import) -> None:
-    """Write an import's row."""
+    """Write an import's row; pages of a limit that it needs no more are free."""
     await connection.execute(_SAVE_IMPORT, {"of": one.import_id} | import_columns(one))
+    await release_unless_needed(connection, one)
 
 
 async def save_document(connection: AsyncConnection, document: Document) -> None:
@@ -234,8 +238,13 @@ async def record_event(
     now: int,
     reason: Reason | None = None,
     detail: str = "",
+    pages: int | None = None,
 ) -> None:
-    """Append a line to the passport of an import."""
+    """Append a line to the passport of an import.
+
+    Args:
+        pages: what the backend counted, where it settled.
+    """
     await connection.execute(
         _RECORD_EVENT,
         {
@@ -246,6 +255,7 @@ async def record_event(
             "state": one.state,
             "reason": reason,
             "detail": detail,
+            "pages": pages,
         },
     )
 

@@ -16,6 +16,8 @@ from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from drivefeed.catalog.endings import OPTION as ENDINGS
+from drivefeed.catalog.endings import finish_all
 from drivefeed.domain.errors import Part, PartDown
 
 if TYPE_CHECKING:
@@ -66,10 +68,11 @@ class Catalog:
         try:
             async with self._turn, self._engine.connect() as connection:
                 await connection.execution_options(
-                    drivefeed_writes=True, drivefeed_now=self.clock.now
+                    drivefeed_writes=True, drivefeed_now=self.clock.now, **{ENDINGS: {}}
                 )
                 async with connection.begin():
                     yield connection
+                    await finish_all(connection)
                     self.checkpoint(f"{name}.commit.before")
                 self.checkpoint(f"{name}.commit.after")
         except DBAPIError as error:

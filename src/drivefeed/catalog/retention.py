@@ -43,6 +43,7 @@ KEPT: Final[dict[str, str]] = {
     "imports": "A version's round: keys that name (import, round) must never come again.",
     "reminders": "A subject's number: a delivery's id must never come again.",
     "ledger": "What was charged.",
+    "reservations": "What was held for each round, and what became of it.",
     "leases": "A lease's term, by which a late writer is told from the present one.",
     "facts": "What holds for the whole installation.",
     "audit_log": "Who did what; no part of drivefeed may forget that.",

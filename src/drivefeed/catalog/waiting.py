@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import record_event, save_import, settle_into
 from drivefeed.catalog.imports import set_detail, whole
+from drivefeed.catalog.quota import release_pages
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.domain.converge import apply
 from drivefeed.domain.lifecycle import Event, State
@@ -49,6 +50,8 @@ async def again(
                 .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
                 .values(values)
             )
+            if hold is Reason.QUIET_HOURS:
+                await _release_pages(connection, claim.subject_id)
         await reminders.release(connection, claim)
 
 
@@ -182,8 +185,16 @@ async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
                 await connection.execute(
                     update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
                 )
+                await _release_pages(connection, claim.subject_id)
                 await reminders.rest(connection, claim.subject_id)
         await reminders.release(connection, claim)
+
+
+async def _release_pages(connection: AsyncConnection, import_id: str) -> None:
+    _, known = await whole(connection, import_id)
+    one = known[import_id]
+    if one.state is not State.SUBMITTED:
+        await release_pages(connection, one)
 
 
 async def _is_paused(connection: AsyncConnection, import_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What happens on a schedule: due drives, heartbeats, the dead, lost deliveries, leftovers."""
+"""What happens on a schedule: due drives and quotas, heartbeats, lost deliveries, leftovers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from drivefeed.catalog import heartbeats
+from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.errors import PartDown
 from drivefeed.telemetry import log
@@ -52,6 +53,7 @@ class Schedule:
         self._every(2.0, "heartbeat", self._beat)
         self._every(3.0, "reap", self._reap)
         self._every(LOOK_SECONDS, "drives", self._wake)
+        self._every(LOOK_SECONDS, "quotas", self._turn)
         self._every(2.0, "emptied", self._relay.notice_emptied_queue)
         self._every(3.0, "lost", self._relay.bring_back)
         self._every(3600.0, "uploads", self._sweep)
@@ -84,6 +86,11 @@ class Schedule:
 
     async def _wake(self) -> None:
         await wake_due_drives(self._catalog)
+
+    async def _turn(self) -> None:
+        count = await turn_due(self._catalog)
+        if count:
+            _log.info("quotas_due", count=count)
 
     async def _sweep(self) -> None:
         before = self._catalog.clock.now() - _UPLOADS_OLDER_THAN_MS

@@ -160,6 +160,9 @@ class Runner:
             # No breaker: whoever writes next finds out whether there is room again.
             words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
+        if error.wait_ms is not None:
+            words.warning("part_down", part=error.part, error=said, wait_ms=error.wait_ms)
+            return Again(error.wait_ms, hold=HOLDS[error.part], detail=said)
         wait = self._breakers.trip(error.part, said)
         words.warning("part_down", part=error.part, error=said, wait_ms=wait)
         return Again(wait, hold=HOLDS[error.part], detail=said)

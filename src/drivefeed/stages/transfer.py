@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
+from drivefeed.catalog.ledger import OURS
+from drivefeed.catalog.quota import Need
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
 from drivefeed.domain.gate import OPEN
@@ -19,11 +21,13 @@ from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
     from drivefeed.ports import ObjectStore, Source
+
+    CountPages = Callable[[str, str], Awaitable[int | None]]
 
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
@@ -59,6 +63,8 @@ class Transfer(ImportStage):
 
     Args:
         gate: says whether downloads may begin; what is stored already goes on.
+        count_pages: counts the pages of a stored file by its key and name, where that is cheap;
+            asked only where there is a limit.
     """
 
     stage = Stage.TRANSFER
@@ -71,12 +77,15 @@ class Transfer(ImportStage):
         source: Source,
         store: ObjectStore,
         *,
+        count_pages: CountPages | None = None,
+        usage_owner: str = OURS,
         gate: Callable[[], Gate] = lambda: OPEN,
     ) -> None:
-        super().__init__(catalog)
+        super().__init__(catalog, usage_owner=usage_owner)
         self._gate = gate
         self._source = source
         self._store = store
+        self._count_pages = count_pages
 
     async def work(self, task: Task) -> Outcome | None:
         """Copy the file, or adopt the object that a crash left complete."""
@@ -89,6 +98,8 @@ class Transfer(ImportStage):
         gate = self._gate()
         if gate.is_shut and await self._store.stat(task.object_key) is None:
             return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
+        if not await self.has_pages(task):
+            return None
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
@@ -107,7 +118,17 @@ class Transfer(ImportStage):
                 same_as=twin,
                 detail=f"the same bytes as version {twin}",
             )
-        return Advance(Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}")
+        detail = f"{sums.size} bytes under {task.object_key}"
+        return Advance(Event.STORED, facts, detail=detail, need=await self._need(task))
+
+    async def _need(self, task: Task) -> Need | None:
+        """Return the pages that it needs now that it is stored."""
+        if not task.file.is_limited or self.usage_owner != OURS:
+            return None
+        counted = None
+        if self._count_pages is not None:
+            counted = await self._count_pages(task.object_key, task.file.name)
+        return task.estimate if counted is None else Need(counted, counted=True)
 
     async def _bytes(self, task: Task) -> _Sums:
         """Make sure that the object is there, and return its sums."""
