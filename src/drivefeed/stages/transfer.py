@@ -91,13 +91,9 @@ class Transfer(ImportStage):
         """Copy the file, or adopt the object that a crash left complete."""
         if task.one.state is not State.DISCOVERED:
             return None
-        now = self.catalog.clock.now()
-        quiet_until = task.file.quiet_until(now)
-        if quiet_until is not None:
-            return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
-        gate = self._gate()
-        if gate.is_shut and await self._store.stat(task.object_key) is None:
-            return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
+        not_now = await self._not_now(task)
+        if not_now is not None:
+            return not_now
         if not await self.has_pages(task):
             return None
         sums = await self._bytes(task)
@@ -120,6 +116,17 @@ class Transfer(ImportStage):
             )
         detail = f"{sums.size} bytes under {task.object_key}"
         return Advance(Event.STORED, facts, detail=detail, need=await self._need(task))
+
+    async def _not_now(self, task: Task) -> Again | None:
+        """Return when to ask again in quiet hours, and without room; None to begin."""
+        now = self.catalog.clock.now()
+        quiet_until = task.file.quiet_until(now)
+        if quiet_until is not None:
+            return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
+        gate = self._gate()
+        if gate.is_shut and await self._store.stat(task.object_key) is None:
+            return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
+        return None
 
     async def _need(self, task: Task) -> Need | None:
         """Return the pages that it needs now that it is stored."""

@@ -18,9 +18,9 @@ from drivefeed.catalog.tables import (
     import_events,
     imports,
     index_jobs,
-    ledger,
     reminders,
 )
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.ports import IndexJobState, Submission
