@@ -42,6 +42,11 @@ from drivefeed.settings_folders import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
 )
+from drivefeed.settings_keeping import (  # noqa: E402 - path first
+    BacklogSettings,
+    DiskSettings,
+    RetentionSettings,
+)
 from drivefeed.settings_outward import (  # noqa: E402 - path first
     ChannelSettings,
     OutboundSettings,
@@ -263,6 +268,9 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),
         "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
+        "disk": lambda: settings(DiskSettings, "DRIVEFEED_DISK__"),
+        "backlog": lambda: settings(BacklogSettings, "DRIVEFEED_BACKLOG__"),
+        "retention": lambda: settings(RetentionSettings, "DRIVEFEED_RETENTION__"),
         "outbound": lambda: settings(OutboundSettings, "DRIVEFEED_OUTBOUND__"),
         "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
     },

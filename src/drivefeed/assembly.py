@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import backend_credentials
 from drivefeed.catalog import heartbeats
+from drivefeed.domain.gate import OPEN
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -33,11 +34,12 @@ from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import Embedder, Stage
     from drivefeed.roles import Role
     from drivefeed.setting_sections import ExtractionSettings
@@ -143,8 +145,14 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing."""
+def stages_of(
+    parts: Parts, indexing: Indexing | None, *, gate: Callable[[], Gate] = lambda: OPEN
+) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing.
+
+    Args:
+        gate: says whether downloads may begin.
+    """
     catalog = parts.catalog
     backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
@@ -156,6 +164,7 @@ def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
             parts.source,
             parts.store,
             count_pages=indexing.files.count_pages if indexing else None,
+            gate=gate,
         ),
         Submit(catalog, backends, deadline_ms=deadline_ms),
         Poll(catalog, backends),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import socket
 from contextlib import AsyncExitStack, suppress
@@ -23,11 +22,13 @@ from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
 from drivefeed.errands import Errands
+from drivefeed.keeping import gatekeeper_of, keep_house
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.table import QUEUES
 from drivefeed.roles import UP, owns_embedded_index
-from drivefeed.services.loop import LoopWatch
+from drivefeed.services.gate import LOOK_SECONDS
+from drivefeed.services.loop import LoopWatch, spare_the_collector
 from drivefeed.services.ownership import IndexOwnership
 from drivefeed.services.pulse import Pulse
 from drivefeed.services.relay import Relay
@@ -196,7 +197,7 @@ class Daemon:
                     background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
-                _spare_the_collector()
+                spare_the_collector()
                 self.ready.set()
                 _log.info("ready", owner=self.owner, role=self.role.name)
                 await self.stopping.wait()
@@ -257,10 +258,17 @@ class Daemon:
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
         )
+        gatekeeper = gatekeeper_of(parts.settings, parts.catalog)
+        # Before anything is downloaded, it is known whether there is room.
+        await gatekeeper.tick()
         workers = self._workers = Workers(
             queue,
             self._runner,
-            [one for one in stages_of(parts, indexing) if one.stage in self.role.stages],
+            [
+                one
+                for one in stages_of(parts, indexing, gate=lambda: gatekeeper.gate)
+                if one.stage in self.role.stages
+            ],
             concurrency=concurrency,
         )
         relay = Relay(
@@ -269,6 +277,7 @@ class Daemon:
             windows=windows_of(concurrency),
             attempts=attempts_of(parts.settings),
             breakers=self.breakers,
+            gate=lambda: gatekeeper.gate,
         )
         schedule = Schedule(
             parts.catalog,
@@ -283,13 +292,6 @@ class Daemon:
             breakers = self.breakers
             notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+            await keep_house(schedule, parts, queue, owner=self.owner)
+        schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
         return workers, relay, schedule
-
-
-def _spare_the_collector() -> None:
-    """Leave what was imported out of later collections, each of which stops the event loop.
-
-    A full one took 31 to 63 ms over the 130,000 objects of a process that had done nothing yet.
-    """
-    gc.collect()
-    gc.freeze()

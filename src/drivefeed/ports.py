@@ -295,6 +295,14 @@ class Queue(Protocol):
         """Return the sentinel's value, or None where Redis was emptied since it was set."""
         ...
 
+    async def clear(self) -> None:
+        """Remove every job and everything else of ours, the sentinel too; for nobody else.
+
+        Raises:
+            PartDown: the queue does not answer.
+        """
+        ...
+
     async def set_generation(self, value: str) -> None:
         """Set the sentinel that tells when Redis was emptied."""
         ...

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access, roles
+from drivefeed.cli import access, keep, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -293,5 +293,6 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Decide": (retry, pause, resume, removals, reindex),
     "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, health, support_bundle, queues, board_env, version),
+    "Keep": (keep.backup, keep.restore),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

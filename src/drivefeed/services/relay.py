@@ -8,17 +8,20 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import deliveries
+from drivefeed.catalog.reminders import LANE_BACKFILL
 from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.gate import OPEN
 from drivefeed.domain.identity import job_id
 from drivefeed.domain.redact import redact
 from drivefeed.ports import JobSpec, Stage
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import Queue
     from drivefeed.stages.breaker import Breakers
 
@@ -29,6 +32,7 @@ IDLE_SECONDS = 1.0
 """What this process commits wakes the relay; only rows of other processes wait this long."""
 _SETTLE_SECONDS = 0.06
 _LOOKED_AT = 500
+_TURNS = 1_000
 
 _log = log("relay")
 
@@ -40,8 +44,10 @@ class Relay:
     makes one job.
 
     Args:
-        windows: how many jobs of a stage may be in Redis and not yet ended.
+        windows: how many jobs of a stage may be in Redis and not yet ended, and as many again that
+            are due within a minute.
         attempts: how many attempts a delivery of a stage has.
+        gate: says which transfers may not begin now.
         breakers: told when the queue or the catalog does not answer, so that people see it.
 
     Attributes:
@@ -56,6 +62,7 @@ class Relay:
         windows: Mapping[Stage, int],
         attempts: Mapping[Stage, int],
         breakers: Breakers | None = None,
+        gate: Callable[[], Gate] = lambda: OPEN,
     ) -> None:
         self._catalog = catalog
         self._queue = queue
@@ -64,6 +71,7 @@ class Relay:
         self._breakers = breakers
         self._down_for: dict[str, Part] = {}
         self.turned_at = time.monotonic()
+        self._gate = gate
 
     async def run(self) -> None:
         """Send whatever becomes due, until cancelled.
@@ -138,15 +146,26 @@ class Relay:
         return sent
 
     async def _send(self, stage: Stage, now: int) -> int:
-        counts = await self._queue.counts(stage)
-        # Delayed jobs are ours as well, but what is due now must not wait behind them.
-        here = counts["waiting"] + counts["active"] + counts.get("paused", 0)
-        room = self._windows[stage] - here
-        if room <= 0:
+        gate = self._gate() if stage is Stage.TRANSFER else OPEN
+        if gate.is_shut:
             return 0
+        held = {LANE_BACKFILL: gate.orgs}
+        counts = await self._queue.counts(stage)
+        # What is due now does not wait behind what is due within a minute; each has its window.
+        here = counts["waiting"] + counts["active"] + counts.get("paused", 0)
+        window = self._windows[stage]
         async with self._catalog.read() as connection:
             due = await deliveries.due(
-                connection, stage, now=now, horizon_ms=HORIZON_MS, limit=room
+                connection, stage, now=now, horizon_ms=0, limit=window - here, held=held
+            )
+            due += await deliveries.due(
+                connection,
+                stage,
+                now=now,
+                after=now,
+                horizon_ms=HORIZON_MS,
+                limit=window - counts["delayed"],
+                held=held,
             )
         if not due:
             return 0
@@ -163,7 +182,8 @@ class Relay:
             payload={**one.payload, "number": one.number},
             delay_ms=max(0, one.due_at - now),
             attempts=self._attempts[stage],
-            priority=one.lane,
+            # Within a lane, whoever has fewer deliveries in the queue comes first.
+            priority=one.lane * _TURNS + min(one.turn, _TURNS - 1),
         )
 
     async def bring_back(self) -> int:
