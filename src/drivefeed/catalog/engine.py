@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 _BUSY_TIMEOUT_MS = 20_000
 _FULL = "disk is full"
-_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
+_QUIET = frozenset(
+    {
+        *("claim", "heartbeat", "renew", "index_job.progress", "relay.sent"),
+        *("lease.take", "lease.release"),
+        *("notice.claim", "notice.delivered", "notice.failed", "notice.drop"),
+        *("notice.reconcile", "notice.forget"),
+    }
+)
+"""Commits that make nothing due."""
 
 
 class Catalog:
@@ -58,7 +66,8 @@ class Catalog:
         """One writing transaction, committed at the end of the block.
 
         Args:
-            name: names the checkpoints around the commit.
+            name: names the checkpoints around the commit; one of
+                :data:`drivefeed.domain.checkpoints.COMMITS`.
 
         Raises:
             PartDown: the disk is full; nothing of the transaction was written.

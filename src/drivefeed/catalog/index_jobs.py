@@ -36,7 +36,7 @@ class CatalogIndexJobs:
         """Remember a job and make its ``index`` stage due; the same key gives the same job."""
         job_id = index_job_id(submission.key)
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job.create") as connection:
             inserted = await insert_once(
                 connection,
                 index_jobs,
@@ -85,7 +85,7 @@ class CatalogIndexJobs:
 
     async def set_progress(self, job_id: str, percent: int) -> None:
         """Record progress; ignored unless the job is queued."""
-        async with self._catalog.write("progress") as connection:
+        async with self._catalog.write("index_job.progress") as connection:
             await connection.execute(
                 update(index_jobs)
                 .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
@@ -104,7 +104,7 @@ class CatalogIndexJobs:
     ) -> bool:
         """End a queued job and make the poll of its import due now; False if it had ended."""
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job.finish") as connection:
             values: dict[str, Any] = {
                 "state": state,
                 "pages": pages,

@@ -57,7 +57,7 @@ async def reconcile(
         async with catalog.read() as connection:
             if (await connection.execute(is_open.limit(1))).first() is None:
                 return change
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.reconcile") as connection:
         rows = await connection.execute(is_open)
         known = {row["dedupe_key"]: row for row in rows.mappings()}
         for one in troubles:
@@ -176,7 +176,7 @@ async def _close(
 async def forget_past(catalog: Catalog, *, before: int) -> int:
     """Delete notices that were over before that time, with their deliveries; return how many."""
     old = select(notices.c.id).where(notices.c.over_at < before)
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.forget") as connection:
         await connection.execute(
             delete(notice_deliveries).where(notice_deliveries.c.notice_id.in_(old))
         )

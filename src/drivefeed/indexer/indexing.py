@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import (
     NeedsAttention,
     NotFound,
@@ -122,8 +123,9 @@ class Indexing:
         extraction = await self._extract(sent)
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         for batch in _batches(chunks):
-            await one.index.upsert(await _embedded(one.embedder, sent, extraction, batch))
-            self._checkpoint("reindex.upsert.after")
+            points = await _embedded(one.embedder, sent, extraction, batch)
+            with passing(self._checkpoint, "reindex.upsert"):
+                await one.index.upsert(points)
         return len(chunks)
 
     async def _store_in(
@@ -136,9 +138,8 @@ class Indexing:
             await self._forget(sent)
             return
         async with self._shelf.writing(one):
-            self._checkpoint("index.swap.before")
-            await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
-            self._checkpoint("index.swap.after")
+            with passing(self._checkpoint, "index.swap"):
+                await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
             ended = await self._jobs.finish(
                 job.job_id,
                 IndexJobState.DONE,
@@ -151,14 +152,16 @@ class Indexing:
             await self._forget(sent)
 
     async def _forget(self, sent: Submission) -> None:
-        await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
+        with passing(self._checkpoint, "index.forget"):
+            await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
 
     async def _extract(self, sent: Submission) -> Extraction:
         folder = await asyncio.to_thread(self._new_folder)
         try:
             path = folder / "content"
             try:
-                await self._store.fetch(sent.object_key, path)
+                with passing(self._checkpoint, "index.fetch"):
+                    await self._store.fetch(sent.object_key, path)
             except NotFound as error:
                 raise Transient(
                     f"The bytes of '{sent.name}' are not in the object store."
@@ -199,8 +202,8 @@ class Indexing:
         for batch in _batches(chunks):
             points = await _embedded(one.embedder, job.submission, extraction, batch)
             async with self._shelf.writing(one):
-                await one.index.upsert(points)
-            self._checkpoint("index.upsert.after")
+                with passing(self._checkpoint, "index.upsert"):
+                    await one.index.upsert(points)
             current = await self._jobs.get(job.job_id)
             if current is None or current.state is not IndexJobState.QUEUED:
                 return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -42,12 +43,12 @@ class Withdraw(ImportStage):
         job_id = one.backend_job or await self._backend.find(task.idempotency_key)
         if job_id is not None and await self._still_works(job_id):
             return Again(_CANCEL_AGAIN_MS, detail="the backend still works on it")
-        await self._backend.remove(
-            document_id=one.document_id, import_id=one.import_id, round_=one.round
-        )
-        self.checkpoint("withdraw.points.after")
-        await self._store.delete(task.object_key)
-        self.checkpoint("withdraw.object.after")
+        with passing(self.checkpoint, "withdraw.points"):
+            await self._backend.remove(
+                document_id=one.document_id, import_id=one.import_id, round_=one.round
+            )
+        with passing(self.checkpoint, "withdraw.object"):
+            await self._store.delete(task.object_key)
         return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")
 
     async def _still_works(self, job_id: str) -> bool:
@@ -55,7 +56,9 @@ class Withdraw(ImportStage):
 
         A job that is done cannot be cancelled any more, and writes nothing either.
         """
-        if await self._backend.cancel(job_id):
+        with passing(self.checkpoint, "withdraw.cancel"):
+            cancelled = await self._backend.cancel(job_id)
+        if cancelled:
             return False
         status = await self._backend.status(job_id)
         return status.state is BackendState.WORKING
