@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.evidence import rows_in
@@ -18,6 +17,7 @@ from support.processes import REPOSITORY, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.03
@@ -188,6 +188,13 @@ class Run:
             if not self.ended(status):
                 assert status == 0, f"it ended with {status}\n{self.last_words()}"
                 return
+
+    def abandon(self) -> None:
+        """Kill a life that is still there, whatever it does."""
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.host.wait(self.pid, PATIENCE_SECONDS)
+            self.pid = None
 
     def works(self) -> bool:
         """Whether the life that runs has its socket open."""

@@ -70,7 +70,7 @@ class Places:
             path, words = self.actions[name]
             Path(path).write_text(words, encoding="utf-8")
         if name in self.faults and self._first(f"raised {name}"):
-            raise FAULTS[self.faults[name]]()
+            raise FAULTS[self.faults[name]]
 
     def _look(self) -> None:
         """Read what was arranged meanwhile."""

@@ -30,6 +30,8 @@ QUICK: dict[str, Any] = {
     "drivefeed.stages.withdraw._CANCEL_AGAIN_MS": 100,
     "drivefeed.stages.discover._ATTENTION_AGAIN_MS": 100,
     "drivefeed.services.notices._FIRST_WAIT_MS": 100,
+    "drivefeed.services.notices._BUSY_MS": 300,
+    "drivefeed.services.notices._REST": 1,
 }
 """Waits of minutes, made short; what is decided after them stays as it is."""
 
@@ -68,6 +70,7 @@ class Town:
             "api_key": KEY,
             "dimension": self.service.dimension,
         }
+        embedding | {"model": "second"}
         lines = [
             "poll_seconds = 0.3",
             "log_json = true",
@@ -76,16 +79,25 @@ class Town:
             f"redis_url = {json.dumps(self.valkey.url)}",
             f'queue_prefix = "run{number}"',
             settings,
+            "[extraction]",
+            "processes = 1",
             "[embedding]",
             *(f"{key} = {json.dumps(value)}" for key, value in embedding.items()),
             "[embeddings.second]",
-            *(f"{key} = {json.dumps(value)}" for key, value in (embedding | {"model": "second"}).items()),
+            *(
+                f"{key} = {json.dumps(value)}"
+                for key, value in (embedding | {"model": "second"}).items()
+            ),
             "[watch]",
             "look_seconds = 1.0",
             "[[notices]]",
             'name = "hook"',
             'kind = "webhook"',
             f'url = "{self.receiver.url}/{number}"',
+            "[[notices]]",
+            'name = "nobody"',
+            'kind = "webhook"',
+            'url = "http://127.0.0.1:9/"',
             "[[accounts]]",
             *(f"{key} = {json.dumps(value)}" for key, value in account.items()),
             "[[connections]]",

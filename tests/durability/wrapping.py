@@ -50,9 +50,7 @@ class Watch:
     """Sees that each effect is announced before and told after, in the task that has it."""
 
     wrong: Callable[[str], None]
-    _steps: WeakKeyDictionary[asyncio.Task[Any], _Steps] = field(
-        default_factory=WeakKeyDictionary
-    )
+    _steps: WeakKeyDictionary[asyncio.Task[Any], _Steps] = field(default_factory=WeakKeyDictionary)
 
     def _of_task(self) -> _Steps:
         task = asyncio.current_task()
