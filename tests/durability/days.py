@@ -188,6 +188,7 @@ class Day:
         self.run.arrange(faults=GOES_WRONG | {"transfer.download.before": "person"})
         self.write("note 2.txt", "Note 2: asks for a person.")
         self.run.up(until=self._asks, what="a question to a person")
+        self.run.arrange(faults=GOES_WRONG)
         self.run.does("retry")
         self.comes_to_rest("after a question")
 
@@ -199,6 +200,7 @@ class Day:
         self.run.arrange(faults=GOES_WRONG | {"transfer.download.after": "person"})
         self.write("note 2.txt", "Note 2: asks once more.")
         self.run.up(until=self._asks, what="another question")
+        self.run.arrange()
         self.run.down()
         self.run.plays("leftovers")
         self.comes_to_rest("at the end")

@@ -81,7 +81,7 @@ class Run:
     home: Path
     armed: set[str] = field(default_factory=set)
     tuned: dict[str, Any] = field(default_factory=dict)
-    tick_seconds: float = 0.5
+    tick_seconds: float = 1.0
     deaths: list[str] = field(default_factory=list)
     pid: int | None = None
 

@@ -20,6 +20,7 @@ from drivefeed.domain.reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+FAULTY_LIVES = 4
 FAULTS: dict[str, Callable[[], Exception]] = {
     "transient": lambda: Transient("Made up: it did not work."),
     "down": lambda: PartDown("Made up: the source does not answer.", part=Part.SOURCE),
@@ -35,7 +36,7 @@ class Places:
         folder: the run's: ``deaths`` has a line for each death, ``wrong`` one for each effect
             without its checkpoints, ``done`` an empty file for what happens once.
         armed: names at which to die.
-        faults: by name, what is raised there once; read from the run's ``plan.json``.
+        faults: by name, what is raised there; read from the run's ``plan.json``.
         actions: by name, a file and what is written to it once; from there too.
         watchers: told of every name.
     """
@@ -47,6 +48,7 @@ class Places:
     watchers: list[Callable[[str], None]] = field(default_factory=list)
     passed: set[str] = field(default_factory=set)
     _seen: int = 0
+    _raised: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, job: dict[str, Any]) -> Places:
@@ -69,8 +71,15 @@ class Places:
         if name in self.actions and self._first(f"did {name}"):
             path, words = self.actions[name]
             Path(path).write_text(words, encoding="utf-8")
-        if name in self.faults and self._first(f"raised {name}"):
+        if name in self.faults and self._goes_wrong(name):
             raise FAULTS[self.faults[name]]
+
+    def _goes_wrong(self, name: str) -> bool:
+        """Once in a life, and in a few lives: one may die before anything comes of it."""
+        if name in self._raised:
+            return False
+        self._raised.add(name)
+        return any(self._first(f"raised {name} {number}") for number in range(FAULTY_LIVES))
 
     def _look(self) -> None:
         """Read what was arranged meanwhile."""

@@ -159,12 +159,12 @@ async def _refresh(account: dict[str, Any], user: dict[str, str], cache: str) ->
         await credential.close()
 
 
-def reindex() -> None:
+def reindex(*, to: str | None, model: str) -> None:
     """Build another collection, of which something is lost before it is put in use."""
-    asyncio.run(_reindex())
+    asyncio.run(_reindex(to, model))
 
 
-async def _reindex() -> None:
+async def _reindex(to: str | None, model: str) -> None:
     from contextlib import AsyncExitStack
 
     from drivefeed.assembly import open_indexing, open_reindexing
@@ -177,8 +177,8 @@ async def _reindex() -> None:
         reindexing = open_reindexing(parts, await open_indexing(parts, stack))
         known = await collections.collections_of(parts.catalog, "embedded")
         assert known.active is not None
-        if known.active.model != "second":
-            await reindexing.start("second")
+        if known.active.model != model:
+            await reindexing.start(to)
         building = parts.index.building
         if building is not None:
             await reindexing._rebuild.build_missing(building)
@@ -186,7 +186,7 @@ async def _reindex() -> None:
         await reindexing.work()
         known = await collections.collections_of(parts.catalog, "embedded")
         assert known.active is not None
-        assert (known.active.model, known.building, known.old) == ("second", None, ())
+        assert (known.active.model, known.building, known.old) == (model, None, ())
 
 
 async def _damage(index: Any) -> None:
