@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pydantic import BaseModel  # noqa: E402 - path first
 
+from drivefeed.domain.checkpoints import COMMITS, EFFECTS  # noqa: E402 - path first
 from drivefeed.domain.explanations import EXPLANATIONS, Kind  # noqa: E402 - path first
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
 from drivefeed.domain.model import Policy  # noqa: E402 - path first
@@ -28,6 +29,7 @@ from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.services.invariants import INVARIANTS  # noqa: E402 - path first
 from drivefeed.setting_sections import (  # noqa: E402 - path first
     EmbeddingSettings,
     ExtractionSettings,
@@ -121,6 +123,21 @@ def queues() -> str:
     return table((*head, "Completed jobs kept", "Failed jobs kept"), rows)
 
 
+def invariants() -> str:
+    """Return the table of what ``verify`` finds broken."""
+    rows = ((f"`{one.name}`", one.sentence, one.remedy) for one in INVARIANTS)
+    return table(("Found as", "What must be true", "What to do where it is not"), rows)
+
+
+def checkpoints() -> str:
+    """Return the tables of the places where tests kill the process."""
+    commits = ((f"`{name}`", sentence) for name, sentence in COMMITS.items())
+    effects = ((f"`{name}`", sentence) for name, sentence in EFFECTS.items())
+    return "\n\n".join(
+        (table(("Commit", "What it writes"), commits), table(("Effect", "What it does"), effects))
+    )
+
+
 def span(seconds: float) -> str:
     """Return a duration in its largest whole unit."""
     for size, unit in ((DAY, "days"), (HOUR, "h"), (60, "min")):
@@ -193,10 +210,11 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "lifecycle picture": lifecycle_picture,
         "lifecycle table": lifecycle_table,
         "payloads": payloads,
+        "checkpoints": checkpoints,
     },
     "docs/reasons.md": {"reasons": reasons},
     "docs/connecting.md": {"policy options": policy_options},
-    "docs/operations.md": {"queues": queues},
+    "docs/operations.md": {"queues": queues, "invariants": invariants},
     "docs/settings.md": {
         "settings": lambda: settings(Settings, "DRIVEFEED_"),
         "accounts": lambda: settings(AccountSettings),

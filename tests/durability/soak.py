@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "src"))
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from durability.evidence import broken_in
 from support.daemon import Daemon
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from support.seaweed import SeaweedServer
 
+ROOT = Path(__file__).resolve().parents[2]
 FIRST_FILES = 40
 MOST_FILES = 400
 REST_SECONDS = 600.0
