@@ -72,7 +72,8 @@ class Places:
             path, words = self.actions[name]
             Path(path).write_text(words, encoding="utf-8")
         if name in self.faults and self._goes_wrong(name):
-            raise FAULTS[self.faults[name]]
+            error = FAULTS[self.faults[name]]()
+            raise error
 
     def _goes_wrong(self, name: str) -> bool:
         """Once in a life, and in a few lives: one may die before anything comes of it."""
