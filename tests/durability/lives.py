@@ -113,17 +113,18 @@ class Run:
         pid: int = answer["pid"]
         return pid
 
-    def ended(self, status: int) -> bool:
+    def ended(self, pid: int, status: int) -> bool:
         """Take note of an end; True if it was a death at a name, False if it was one in order."""
         if status != -signal.SIGKILL:
             return False
         path = self.home / "deaths"
         told = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        new = told[len(self.deaths) :]
-        assert len(new) == 1, f"it was killed, and said {new}\n{self.last_words()}"
-        assert new[0] in self.armed, f"it died at {new[0]}, where nobody told it to"
-        self.armed.discard(new[0])
-        self.deaths.append(new[0])
+        mine = [line.split()[1] for line in told if line.startswith(f"{pid} ")]
+        assert mine, f"it was killed, and said of no place\n{self.last_words()}"
+        # A daemon that was armed before may die where a command died meanwhile.
+        assert mine[-1] in self.armed or mine[-1] in self.deaths, mine
+        self.armed.discard(mine[-1])
+        self.deaths.append(mine[-1])
         assert len(self.deaths) < MOST_LIVES
         return True
 
@@ -138,9 +139,10 @@ class Run:
 
     def _to_the_end(self, begin: Callable[[], int], ok: tuple[int, ...], what: str) -> int:
         while True:
-            status = self.host.wait(begin(), PATIENCE_SECONDS)
+            pid = begin()
+            status = self.host.wait(pid, PATIENCE_SECONDS)
             assert status is not None, f"{what} did not end"
-            if not self.ended(status):
+            if not self.ended(pid, status):
                 assert status in ok, f"{what} ended with {status}\n{self.last_words()}"
                 return status
 
@@ -169,8 +171,8 @@ class Run:
                 self.pid = self.begin(**life)
             status = self.host.wait(self.pid, LOOK_SECONDS)
             if status is not None:
-                self.pid = None
-                assert self.ended(status), f"it ended with {status}\n{self.last_words()}"
+                pid, self.pid = self.pid, None
+                assert self.ended(pid, status), f"it ended with {status}\n{self.last_words()}"
                 deadline = time.monotonic() + PATIENCE_SECONDS
             elif until():
                 return
@@ -184,8 +186,8 @@ class Run:
             os.kill(self.pid, signal.SIGTERM)
             status = self.host.wait(self.pid, PATIENCE_SECONDS)
             assert status is not None, "it did not end"
-            self.pid = None
-            if not self.ended(status):
+            pid, self.pid = self.pid, None
+            if not self.ended(pid, status):
                 assert status == 0, f"it ended with {status}\n{self.last_words()}"
                 return
 

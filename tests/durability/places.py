@@ -64,7 +64,7 @@ class Places:
             tell(name)
         if name in self.armed:
             with (self.folder / "deaths").open("a", encoding="utf-8") as deaths:
-                deaths.write(name + "\n")
+                deaths.write(f"{os.getpid()} {name}\n")
             os.kill(os.getpid(), signal.SIGKILL)
             signal.pause()
         self._look()

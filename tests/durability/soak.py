@@ -9,6 +9,7 @@ choices; what they meet is another matter.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import platform
@@ -29,6 +30,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
+from drivefeed.stores import S3Store
 from durability.evidence import broken_in
 from support.daemon import Daemon
 from support.embeddings import KEY, embedding_service
@@ -305,6 +307,13 @@ Invariants: {"all hold." if not broken else f"{len(broken)} lines broken."}
     )
 
 
+async def make_bucket(seaweed: SeaweedServer) -> None:
+    """Make the bucket, which drivefeed itself never does."""
+    store = S3Store(BUCKET, **seaweed.settings)
+    await store.ensure_bucket()
+    await store.aclose()
+
+
 def say(words: str) -> None:
     """Tell whoever waits."""
     sys.stdout.write(words + "\n")
@@ -324,6 +333,7 @@ def main() -> int:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="drivefeed-soak-")))
         seaweed = stack.enter_context(running_seaweed())
         service = stack.enter_context(embedding_service(dimension=32))
+        asyncio.run(make_bucket(seaweed))
         soak = Soak(home, random.Random(seed), seaweed, service.url)
         stack.callback(soak.close)
         ends = time.monotonic() + 60 * asked_for.minutes
