@@ -27,6 +27,8 @@ QUICK: dict[str, Any] = {
     "drivefeed.catalog.reminders._SUSPECT_WAITS_MS": {"2": 20, "3": 40, "4": 80},
     "drivefeed.backends.embedded._POLL_AGAIN_MS": 300,
     "drivefeed.stages.transfer._EDITED_AGAIN_MS": 100,
+    # Here a file is under way at many deaths that have nothing to do with it.
+    "drivefeed.stages.runner.MOST_STARTS": 1_000,
     "drivefeed.stages.runner.RENEW_SECONDS": 0.05,
     "drivefeed.stages.runner.CATALOG_AGAIN_MS": 100,
     "drivefeed.stages.withdraw._CANCEL_AGAIN_MS": 100,
