@@ -59,7 +59,7 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
         store=parts.store,
         shelf=parts.index,
         pool=pool,
-        limits=_extraction_limits(wanted),
+        limits=extraction_limits(wanted),
         work_folder=folder,
         max_chunks=wanted.max_chunks,
         checkpoint=parts.around.checkpoint,
@@ -160,7 +160,8 @@ def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:
     return ExtractionPool(size=wanted.processes, rss_bytes=ocr.CHILD_RSS_BYTES)
 
 
-def _extraction_limits(wanted: ExtractionSettings) -> Limits:
+def extraction_limits(wanted: ExtractionSettings) -> Limits:
+    """Return what reading one file may use."""
     return Limits(
         memory_bytes=(wanted.memory_mb << 20) + (ocr.MEMORY_BYTES if wanted.ocr else 0),
         cpu_seconds=wanted.cpu_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 from contextlib import AsyncExitStack, suppress
@@ -160,6 +161,7 @@ class Daemon:
                     background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
+                _spare_the_collector()
                 self.ready.set()
                 _log.info("ready", owner=self.owner)
                 await self._stop.wait()
@@ -281,3 +283,12 @@ class Daemon:
                         await self._accounts_changed.wait()
             else:
                 return
+
+
+def _spare_the_collector() -> None:
+    """Leave what was imported out of later collections, each of which stops the event loop.
+
+    A full one took 31 to 63 ms over the 130,000 objects of a process that had done nothing yet.
+    """
+    gc.collect()
+    gc.freeze()

@@ -116,7 +116,7 @@ class _Admin:
                 {
                     "id": drive.id, "name": drive.name, "driveType": drive.profile,
                     "root": drive.tree.root_id, "items": sum(1 for _ in drive.tree.walk()),
-                    "seq": drive.tree.seq, "quirks": drive.quirks,
+                    "seq": drive.tree.seq, "quirks": drive.quirks, "leftOut": drive.left_out,
                 }
                 for drive in self._app.drives
             ]

@@ -90,10 +90,17 @@ class DirectoryDrive(Drive):
                 look, plan = await asyncio.to_thread(self._look)
             except FolderGoneError as error:
                 raise GraphError(503, "serviceNotAvailable", str(error)) from error
+            self._note_left_out(look.left_out)
             self._unsaved |= self._apply(look, plan)
             await self._save()
             self.looks += 1
             self._looked_at = time.monotonic()
+
+    def _note_left_out(self, left_out: dict[str, str]) -> None:
+        for path, why in left_out.items():
+            if path not in self.left_out:
+                _log.warning("%r is left out: %s.", path, why)
+        self.left_out = left_out
 
     async def _save(self) -> None:
         """Put new states on the shelf before any client hears of them."""

@@ -67,6 +67,8 @@ class Drive:
         self.id = identifier
         self.clock = clock
         self.quirks = Quirks()
+        self.left_out: dict[str, str] = {}
+        """What of a real folder is not part of the drive, by path, with the reason."""
         self.site: Site | None = None
         self.library = "Documents"
         """Its name in addresses below its site."""

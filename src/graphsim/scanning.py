@@ -1,7 +1,7 @@
 """Looking at a real folder: names, kinds and stat values; no content is read here.
 
 Symbolic links, sockets, pipes and devices are not part of the drive, and neither are names that
-are not valid UTF-8, because Graph could not spell them.
+are not valid UTF-8, because Graph could not spell them. What is left out is named with the reason.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Scan(msgspec.Struct):
     """The entries of each folder that could be read, parents before children."""
     unreadable: set[str]
     """Folders whose entries are unknown: refused, or gone while we looked."""
+    left_out: dict[str, str]
+    """What is not part of the drive, by path, with the reason."""
     started_ns: int
     ended_ns: int = 0
 
@@ -56,13 +58,13 @@ def scan(root: str) -> Scan:
         FolderGoneError: ``root`` is missing or can't be read.
     """
     # Compared with the file system's own times, so the machine's clock and not the virtual one.
-    result = Scan({}, set(), time.time_ns())
+    result = Scan({}, set(), {}, time.time_ns())
     level = [""]
     while level:
         below: list[str] = []
         for path in level:
             try:
-                entries = _entries(f"{root}/{path}" if path else root)
+                entries, left_out = _entries(f"{root}/{path}" if path else root)
             except OSError as error:
                 if not path:
                     message = f"The served folder {root} can't be read: {error.strerror}."
@@ -70,6 +72,7 @@ def scan(root: str) -> Scan:
                 result.unreadable.add(path)
                 continue
             result.folders[path] = entries
+            result.left_out |= {join(path, name): why for name, why in left_out.items()}
             below += [join(path, entry.name) for entry in entries if entry.is_folder]
         level = below
     result.ended_ns = time.time_ns()
@@ -81,25 +84,36 @@ def join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def _entries(path: str) -> list[Found]:
+def _entries(path: str) -> tuple[list[Found], dict[str, str]]:
     found: list[Found] = []
+    left_out: dict[str, str] = {}
     with os.scandir(path) as entries:
         for entry in entries:
-            one = _found(entry)
-            if one is not None:
+            try:
+                one = _found(entry)
+            except FileNotFoundError:
+                continue  # gone while we looked
+            except OSError as error:
+                one = error.strerror or type(error).__name__
+            if isinstance(one, Found):
                 found.append(one)
+            else:
+                left_out[os.fsencode(entry.name).decode(errors="backslashreplace")] = one
     found.sort(key=lambda entry: entry.name)
-    return found
+    return found, left_out
 
 
-def _found(entry: os.DirEntry[str]) -> Found | None:
+def _found(entry: os.DirEntry[str]) -> Found | str:
+    """Return the entry, or why it is left out."""
     try:
         entry.name.encode()
-        facts = entry.stat(follow_symlinks=False)
-    except (OSError, UnicodeEncodeError):
-        return None
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    facts = entry.stat(follow_symlinks=False)
+    if stat.S_ISLNK(facts.st_mode):
+        return "it is a symbolic link"
     is_folder = stat.S_ISDIR(facts.st_mode)
     if not (is_folder or stat.S_ISREG(facts.st_mode)):
-        return None
+        return "it is a pipe, a socket or a device"
     size = 0 if is_folder else facts.st_size
     return Found(entry.name, is_folder, facts.st_dev, facts.st_ino, size, facts.st_mtime_ns)

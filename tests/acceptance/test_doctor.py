@@ -14,6 +14,7 @@ import pytest
 
 from acceptance.installation import WITHOUT_DAEMON, Installation, ill, installed
 from drivefeed.catalog.engine import migrate, sqlite_url
+from drivefeed.cli import checkups_parts
 from graphsim.tenancy import DEFAULT_ROLES
 from integration.graph_source.kit import sim_state
 from support.authority import Authority
@@ -327,6 +328,19 @@ def a_drive_that_waits_for_a_person(here: Installation, *_: object) -> Iterator[
     here.sql("UPDATE drives SET attention = NULL")  # as the next round does that succeeds
 
 
+def no_time_to_read(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    here.settings("[extraction]", "wall_seconds = 0.001")
+    yield {("red", "backend")}, "extraction.memory_mb, .cpu_seconds and .wall_seconds"
+    here.settings("[extraction]", "wall_seconds = 30")
+
+
+def a_board_of_another_version(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    listed = here.home / "queues.json"
+    listed.write_text('{"queues": []}')
+    with patch.object(checkups_parts, "BOARD_QUEUES", listed):
+        yield {("yellow", "board")}, "make format"
+
+
 GRAPH: list[str] = []
 SECRET_UNTIL = ("--secret-stdin", "--expires", "2099-01-31")
 CASES: list[Callable[..., Iterator[tuple[Broken, str]]]] = [
@@ -364,6 +378,8 @@ CASES: list[Callable[..., Iterator[tuple[Broken, str]]]] = [
     a_paused_connection,
     a_folder_that_is_gone,
     a_drive_that_waits_for_a_person,
+    no_time_to_read,
+    a_board_of_another_version,
 ]
 
 
@@ -418,6 +434,24 @@ def test_the_daemons_words_count(here: Installation) -> None:
         here.sql("UPDATE reminders SET due_at = NULL")
         here.sql("UPDATE drives SET last_round_at = 1")
         assert ill(here.doctor()).keys() == {("yellow", "drive")}
+
+
+def test_a_status_page_that_does_not_answer(here: Installation) -> None:
+    from drivefeed import __version__
+
+    here.settings(f"web_port = {free_port()}")
+    with daemon_door(here.data) as answers:
+        answers["/healthz"] = {
+            "status": "ok", "version": __version__, "pid": 1, "down": {}, "longest_stall_ms": 3,
+        }  # fmt: skip
+        found = ill(here.doctor())
+        assert found.keys() == {("red", "web")}
+        assert "choose another web_port" in found["red", "web"]
+        with running_receiver() as receiver:
+            here.settings(f"web_port = {receiver.port}")
+            receiver.answers.append((503, {}, b""))
+            assert "answers 503" in str(here.doctor())
+            assert not ill(here.doctor())
 
 
 def test_an_installation_that_nobody_made_yet(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from drivefeed.catalog.tables import (
     items,
     reminders,
 )
+from drivefeed.cli.plan import tell_plan
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.model import Policy
 from drivefeed.domain.plan import Emptiness
@@ -274,7 +275,7 @@ async def test_a_change_that_the_brake_stops_says_so_and_is_stopped(
 
 
 async def test_nothing_found_nothing_permitted_and_nothing_eligible_are_three_things(
-    here: Offline, library: Library
+    here: Offline, library: Library, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = await plan_of(here, library, library.empty)
     assert (empty.found, empty.emptiness) == (0, Emptiness.NOTHING_FOUND)
@@ -284,6 +285,13 @@ async def test_nothing_found_nothing_permitted_and_nothing_eligible_are_three_th
     unwanted = await plan_of(here, library, library.minutes, types=["pdf"])
     assert (unwanted.found, unwanted.files) == (5, 0)
     assert unwanted.emptiness is Emptiness.NOTHING_ELIGIBLE
+    for plan, sentence in (
+        (empty, "Nothing was found: 'Empty' may be read"),
+        (hidden, "Nothing is permitted: whether 'Empty' holds files is not known"),
+        (unwanted, "Nothing is eligible: 5 files are in 'Minutes', and the connection wants none"),
+    ):
+        tell_plan(plan)
+        assert sentence in capsys.readouterr().out
 
 
 async def test_two_plans_of_one_new_drive_at_the_same_time_list_it_once(

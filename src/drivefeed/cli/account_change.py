@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.account_parts import AccountParts, open_accounts
 from drivefeed.bootstrap import open_memory
@@ -22,7 +21,7 @@ from drivefeed.cli.account_show import certificate_words, try_sign_in
 from drivefeed.cli.account_sign_in import person_signs_in
 from drivefeed.cli.account_way import bring
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, os_user, run
-from drivefeed.cli.output import print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.account_parts import AccountParts, open_accounts
 from drivefeed.bootstrap import open_memory
@@ -15,7 +14,7 @@ from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.accounts import Account, SignInKind, all_accounts, find_account
 from drivefeed.catalog.credentials import CredentialKind, load
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
-from drivefeed.cli.output import new_table, print_json, say
+from drivefeed.cli.output import escape, new_table, print_json, say
 from drivefeed.cli.words import count_of, local_time, meaning_of, remedy_of
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.sources.graph.claims import TokenClaims, read_claims

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.cli.context import EXIT_NOT_CLEAN, account_parts, run
-from drivefeed.cli.output import new_table, on_terminal, print_json, say
+from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import size_of
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.remote import ItemKind

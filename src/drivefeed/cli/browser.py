@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from drivefeed.cli.browse import (
     Entry,
@@ -20,7 +19,7 @@ from drivefeed.cli.browse import (
     of_site,
 )
 from drivefeed.cli.context import EXIT_INTERRUPTED, account_parts
-from drivefeed.cli.output import console, new_table, say
+from drivefeed.cli.output import console, escape, new_table, say
 from drivefeed.cli.words import size_of
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.services.choosing import routes_for

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 STORE_SECONDS = 30.0
 BACKEND_SECONDS = 30.0
+BOARD_QUEUES = Path(__file__).parents[3] / "bull-board" / "queues.json"
+"""What the board lists; there in a checkout only."""
 _SENTENCE = "The harbour master reads this sentence.\n"
 
 
@@ -151,8 +153,9 @@ class PartChecks:
 
     async def backend(self) -> list[Finding]:
         """Let a reading process read a sentence, as it would read a document."""
+        from drivefeed.assembly import extraction_limits
         from drivefeed.indexer.extract import ExtractionPool, ocr
-        from drivefeed.indexer.model import Limits, Rejected
+        from drivefeed.indexer.model import Rejected
 
         if self._settings.extraction.ocr:
             ocr.require_ocr()
@@ -161,9 +164,13 @@ class PartChecks:
             path.write_text(_SENTENCE, encoding="utf-8")
             async with ExtractionPool(size=1) as pool:
                 try:
-                    read = await pool.extract(path, name="check.txt", limits=Limits())
+                    limits = extraction_limits(self._settings.extraction)
+                    read = await pool.extract(path, name="check.txt", limits=limits)
                 except Rejected as error:
-                    remedy = "Give reading processes more memory (extraction.memory_mb)."
+                    remedy = (
+                        "Give reading processes more (extraction.memory_mb, .cpu_seconds and "
+                        ".wall_seconds in the settings)."
+                    )
                     return [red("backend", f"A reading process failed: {error}", remedy)]
         pages = len(read.pages)
         return [green("backend", f"Embedded; a reading process starts and reads ({pages} page).")]
@@ -172,11 +179,10 @@ class PartChecks:
         """Compare the board's list of queues with the table in code; only in a checkout."""
         from drivefeed.queue.table import queues_json
 
-        path = Path(__file__).parents[3] / "bull-board" / "queues.json"
-        if not path.is_file():
+        if not BOARD_QUEUES.is_file():
             return []
         try:
-            listed = json.loads(path.read_text(encoding="utf-8"))["queues"]
+            listed = json.loads(BOARD_QUEUES.read_text(encoding="utf-8"))["queues"]
         except (ValueError, KeyError):
             listed = None
         if listed != queues_json(self._settings.queue_prefix)["queues"]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
 from drivefeed.cli.context import account_parts, door_of, os_user, run
-from drivefeed.cli.output import new_table, on_terminal, print_json, say
+from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.plan import plan_dict, tell_plan
 from drivefeed.domain.policies import differences, policy_of, policy_words
 from drivefeed.services.choosing import (

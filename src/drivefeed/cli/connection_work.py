@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.catalog.audit_log import entries_of
 from drivefeed.catalog.control import matching_connections, rename
@@ -20,7 +19,7 @@ from drivefeed.cli.context import (
     os_user,
     run,
 )
-from drivefeed.cli.output import new_table, on_terminal, print_json, say
+from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.plan import plan_dict, tell_plan
 from drivefeed.cli.words import count_of, instant_of
 from drivefeed.domain.errors import NeedsAttention

@@ -6,10 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from drivefeed.cli.context import EXIT_TROUBLE, account_parts, os_user, run
-from drivefeed.cli.output import print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason

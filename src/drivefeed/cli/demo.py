@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from drivefeed.cli.output import console, on_terminal, print_json, say
 from drivefeed.cli.show import SLOW_SECONDS, Show
 from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
-from drivefeed.domain.errors import DrivefeedError, NeedsAttention
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, PartDown
 from drivefeed.domain.reasons import Reason
 from drivefeed.queue.embedded import refuse_beside_another
 from drivefeed.telemetry import configure_logs, log
@@ -134,7 +135,10 @@ async def _demo(
                 if not running.done() and not interrupts.count:
                     daemon.stop()
                 await running
-            return show.ending(interrupted=interrupts.count > 0)
+            ending = show.ending(interrupted=interrupts.count > 0)
+            with suppress(PartDown):  # an interrupt may have ended graphsim as well
+                ending.left_out = await sim.left_out()
+            return ending
 
 
 def _display(wishes: Wishes) -> Display:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.progress import Progress
     from drivefeed.services.certificate import Certificate
 
+_LEFT_OUT_SHOWN = 5
+
 
 @dataclass(slots=True)
 class Ending:
@@ -26,6 +28,7 @@ class Ending:
         retried: paths of those that were tried again after the failure was cleared.
         first_seconds: from the start to the first searchable file.
         interrupted: whether somebody ended it.
+        left_out: what of the folder graphsim did not serve, by path, with the reason.
     """
 
     found: list[Progress] = field(default_factory=list)
@@ -35,6 +38,7 @@ class Ending:
     first_seconds: float | None = None
     seconds: float = 0.0
     interrupted: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_clean(self) -> bool:
@@ -54,6 +58,7 @@ class Ending:
             "first_searchable_seconds": self.first_seconds,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "left_out": self.left_out,
         }
 
 
@@ -65,6 +70,8 @@ def say_ending(ending: Ending, served: Path, data: Path) -> None:
     if ending.refused:
         again = f"{count_of(len(ending.retried), 'file')} tried again after it was cleared"
         say(f"Simulated failure: {count_of(len(ending.refused), 'download')} refused, {again}.")
+    if ending.left_out:
+        _say_left_out(ending.left_out)
     if ending.certificate is not None:
         say_certificate(ending.certificate)
     took = f"All after {duration_of(ending.seconds)}"
@@ -75,3 +82,12 @@ def say_ending(ending: Ending, served: Path, data: Path) -> None:
         say(f"[dim]{took}.[/]")
     say(f"[dim]Folder: {escape(str(served))}[/]")
     say(f"[dim]Logs:   {escape(str(data / 'drivefeed.log'))}[/]")
+
+
+def _say_left_out(left_out: dict[str, str]) -> None:
+    what = "1 entry" if len(left_out) == 1 else f"{len(left_out)} entries"
+    say(f"{what} of the folder could not be part of a drive:")
+    for path, why in sorted(left_out.items())[:_LEFT_OUT_SHOWN]:
+        say(f"  {escape(path)}: {why}")
+    if len(left_out) > _LEFT_OUT_SHOWN:
+        say(f"  and {len(left_out) - _LEFT_OUT_SHOWN} more; 'drivefeed demo --json' names all.")

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.api_keys import Scope, create_key, list_keys
@@ -15,7 +13,7 @@ from drivefeed.catalog.credentials import census
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
 from drivefeed.cli.org import usable_name
-from drivefeed.cli.output import print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 

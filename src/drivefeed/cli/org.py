@@ -24,11 +24,9 @@ _LONGEST_NAME = 120
 @org_app.command()
 def add(name: Name, *, as_json: Json = False) -> None:
     """Add an organization."""
-    from rich.markup import escape
-
     from drivefeed.catalog.orgs import add_org
     from drivefeed.cli.context import existing_catalog, os_user, run
-    from drivefeed.cli.output import print_json, say
+    from drivefeed.cli.output import escape, print_json, say
 
     async def work() -> str:
         async with existing_catalog() as catalog:
@@ -46,11 +44,9 @@ def list_(*, as_json: Json = False) -> None:
     """List organizations."""
     from dataclasses import asdict
 
-    from rich.markup import escape
-
     from drivefeed.catalog.orgs import all_orgs
     from drivefeed.cli.context import existing_catalog, run
-    from drivefeed.cli.output import new_table, print_json, say
+    from drivefeed.cli.output import escape, new_table, print_json, say
 
     async def work() -> list[Org]:
         async with existing_catalog() as catalog:
@@ -77,11 +73,9 @@ def rename(
     as_json: Json = False,
 ) -> None:
     """Give an organization another name; nothing else changes."""
-    from rich.markup import escape
-
     from drivefeed.catalog.orgs import rename_org
     from drivefeed.cli.context import existing_catalog, os_user, run
-    from drivefeed.cli.output import print_json, say
+    from drivefeed.cli.output import escape, print_json, say
 
     async def work() -> str:
         async with existing_catalog() as catalog:

@@ -67,7 +67,7 @@ def say(words: RenderableType = "", *, indent: int = 0) -> None:
 
 def escape(name: str) -> str:
     """Return text of others for use in Rich markup: shown as it is, and on one line."""
-    return markup.escape(visible(name))
+    return markup.escape(visible(name))  # noqa: TID251 - the one place that may
 
 
 def new_table(*names: str, right: frozenset[str] = frozenset()) -> Table:

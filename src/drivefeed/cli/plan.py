@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.markup import escape
-
-from drivefeed.cli.output import new_table, say
+from drivefeed.cli.output import escape, new_table, say
 from drivefeed.cli.words import count_of, duration_of, instant_of, meaning_of, size_of
+from drivefeed.domain.nothing import nothing_eligible, nothing_found, nothing_permitted
 from drivefeed.domain.plan import Emptiness
 from drivefeed.domain.policies import policy_words
 
 if TYPE_CHECKING:
     from drivefeed.domain.plan import Change, Plan
 
-_EMPTY: Final = {
-    Emptiness.NOTHING_FOUND: "Nothing was found: there are no files in the folder yet. What comes "
-    "later is imported.",
-    Emptiness.NOTHING_PERMITTED: "Nothing is permitted: the folder says that it holds something, "
-    "and shows none of it to this account. Check what the account may read there.",
-    Emptiness.NOTHING_ELIGIBLE: "Nothing is eligible: there are files, and each of them would be "
-    "skipped, for the reasons below. Change the options, or choose another folder.",
-}
 _NUMBERS: Final = ("files", "size", "pages")
+
+
+_SHOWS_NOTHING: Final = (
+    "The folder says that it holds something, and shows none of it. Check what the account may "
+    "read there."
+)
 
 
 def plan_dict(plan: Plan) -> dict[str, Any]:
@@ -43,7 +40,7 @@ def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
                 say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
         _tell_change(plan.change)
     if plan.emptiness is not None:
-        say(f"[yellow]{_EMPTY[plan.emptiness]}[/]")
+        say(f"[yellow]{escape(_why_empty(plan, plan.emptiness))}[/]")
     if plan.files:
         _tell_files(plan)
     for skip in plan.skipped:
@@ -114,3 +111,14 @@ def _tell_change(change: Change) -> None:
             "[yellow]So many removals at once stop and ask, before anything is hidden: see "
             "'drivefeed removals'.[/]"
         )
+
+
+def _why_empty(plan: Plan, emptiness: Emptiness) -> str:
+    where = plan.folder or plan.drive_name
+    match emptiness:
+        case Emptiness.NOTHING_FOUND:
+            return nothing_found(where)
+        case Emptiness.NOTHING_PERMITTED:
+            return nothing_permitted(where, _SHOWS_NOTHING)
+        case Emptiness.NOTHING_ELIGIBLE:
+            return nothing_eligible(where, {one.reason: one.files for one in plan.skipped})

@@ -25,10 +25,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, an
 @secrets_app.command()
 def status(*, as_json: Json = False) -> None:
     """Show which keys there are and what each sealed; exit code 1 if one is missing."""
-    from rich.markup import escape
-
     from drivefeed.cli.context import run
-    from drivefeed.cli.output import new_table, print_json, say
+    from drivefeed.cli.output import escape, new_table, print_json, say
 
     answer = run(_status())
     missing = [one["key_id"] for one in answer["keys"] if not one["here"] and one["sealed"]]
@@ -98,10 +96,9 @@ def rotate(
         raise typer.BadParameter(
             "Say --drop-old in a later run, when every running process has seen the new key."
         )
-    from rich.markup import escape
 
     from drivefeed.cli.context import run
-    from drivefeed.cli.output import print_json, say
+    from drivefeed.cli.output import escape, print_json, say
     from drivefeed.cli.words import count_of
 
     answer = run(_rotate(new_key=new_key, drop_old=drop_old))

@@ -69,11 +69,20 @@ class Simulator:
         waiting = (await self._ask("GET", None)).json()
         return sum(fault["count"] for fault in waiting)
 
-    async def _ask(self, method: str, body: Any) -> httpx.Response:
+    async def left_out(self) -> dict[str, str]:
+        """Return what of the folder no drive could hold, by path, with the reason.
+
+        Raises:
+            PartDown: graphsim does not answer.
+        """
+        drives = (await self._ask("GET", None, path="/drives")).json()
+        return {path: why for drive in drives for path, why in drive["leftOut"].items()}
+
+    async def _ask(self, method: str, body: Any, *, path: str = "/faults") -> httpx.Response:
         import httpx
 
         try:
-            response = await self._client.request(method, "/faults", json=body)
+            response = await self._client.request(method, path, json=body)
             response.raise_for_status()
         except httpx.HTTPError as error:
             raise PartDown(f"graphsim does not answer: {error}", part=Part.SOURCE) from error

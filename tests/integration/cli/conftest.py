@@ -106,6 +106,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """A demo that ran to its end over five small files; its data stays for all tests."""
     home = tmp_path_factory.mktemp("cli")
     write_files(home / "Docs")
+    (home / "Docs" / "Shortcut.md").symlink_to("Cranes.md")
     command = CommandLine(home)
     answer = command("demo", "Docs", "--once")
     assert answer.returncode == 0, answer.stderr + answer.stdout

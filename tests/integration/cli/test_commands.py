@@ -33,6 +33,8 @@ def test_the_demo_without_a_terminal_prints_plain_lines(finished: CommandLine) -
     assert not ANSI.search(printed)
     assert "5 found = 3 searchable + 1 failed + 1 skipped" in printed
     assert "Source, catalog, store and index agree; extra = 0." in printed
+    assert "1 entry of the folder could not be part of a drive:" in printed
+    assert "Shortcut.md: it is a symbolic link" in printed
     assert re.search(r"Broken.docx failed: corrupt: .* → Open it", printed)
 
 

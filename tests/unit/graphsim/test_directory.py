@@ -313,7 +313,15 @@ async def test_what_is_no_file_is_left_out(
     server = socket.socket(socket.AF_UNIX)
     monkeypatch.chdir(folder)  # the path of a socket must be short
     server.bind("socket")
-    assert await _items(serve()) == {}
+    drive = serve()
+    assert await _items(drive) == {}
+    assert drive.left_out == {
+        "link.txt": "it is a symbolic link",
+        "loop": "it is a symbolic link",
+        "pipe": "it is a pipe, a socket or a device",
+        "bad\\xff": "its name is not UTF-8",
+        "socket": "it is a pipe, a socket or a device",
+    }
     server.close()
 
 
