@@ -214,6 +214,8 @@ class Day:
         self.town.receiver.answers.append((500, {}, b"made up"))
         for number in range(4):
             (self.folder / f"leaf {number}.txt").unlink()
+        asks = "SELECT 1 FROM connections WHERE attention NOT NULL"
+        self.run.up(until=lambda: self.run.rows(asks), what="a brake that asks")
         self.run.up(until=self._notice("sent_at NOT NULL"), what="a notice")
         late = "sent_at IS NULL AND attempts > 0"
         self.run.up(until=self._notice(late), what="a notice that is not taken")
