@@ -221,7 +221,10 @@ async def _leftovers() -> None:
             )
             subject_id, number = found.one()
             asking = await connection.execute(
-                select(imports.c.id).where(imports.c.attention.is_not(None))
+                # One whose question was answered in an earlier life is still not under way.
+                select(imports.c.id).where(
+                    imports.c.attention.is_not(None) | (imports.c.state == "discovered")
+                )
             )
             asked = [str(key) for key in asking.scalars()]
         now = catalog.clock.now()
