@@ -191,6 +191,10 @@ class ObjectStore(Protocol):
         """Abort unfinished uploads begun before that time; return how many."""
         ...
 
+    async def unfinished_uploads(self, *, before: int) -> int:
+        """Return how many unfinished uploads were begun before that time; nothing changes."""
+        ...
+
     async def check(self) -> None:
         """Write, conditionally write, read and delete a small object.
 

@@ -131,7 +131,7 @@ async def key_behind(catalog: Catalog, text: str, kind: Kind) -> ApiKey | None:
     (one,) = found
     if one.used_at is None or one.used_at <= now - _USED_EVERY_MS:
         with suppress(PartDown):
-            async with catalog.write("key") as connection:
+            async with catalog.write("key.used") as connection:
                 await connection.execute(
                     update(api_keys).where(api_keys.c.id == one.key_id).values(used_at=now)
                 )
@@ -169,7 +169,7 @@ async def revoke_key(
         )
     ending = [one for one in named if one.revoked_at is None]
     now = catalog.clock.now()
-    async with catalog.write("revoke") as connection:
+    async with catalog.write("key.revoke") as connection:
         for one in ending:
             await connection.execute(
                 update(api_keys)
@@ -211,7 +211,7 @@ async def create_row(
     text = f"{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     now = catalog.clock.now()
     key_id = catalog.ids.new()
-    async with catalog.write("key") as connection:
+    async with catalog.write("key.create") as connection:
         await connection.execute(
             insert(api_keys).values(
                 id=key_id,

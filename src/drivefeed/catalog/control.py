@@ -39,7 +39,7 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
         NeedsAttention: the name is empty, or another connection of the org has it.
     """
     name = name.strip()
-    async with catalog.write("rename") as connection:
+    async with catalog.write("connection.rename") as connection:
         taken = await connection.scalar(
             select(connections.c.id).where(
                 connections.c.org_id == one.org_id,
@@ -71,7 +71,7 @@ async def set_paused(
 ) -> int:
     """Pause or resume a connection; return how many imports a resume woke."""
     now = catalog.clock.now()
-    async with catalog.write("pause") as connection:
+    async with catalog.write("connection.pause") as connection:
         if paused != one.paused:
             await record(
                 connection,

@@ -35,7 +35,15 @@ __all__ = [
     "sqlite_url",
 ]
 
-_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
+_QUIET = frozenset(
+    {
+        *("claim", "heartbeat", "renew", "index_job.progress", "relay.sent"),
+        *("lease.take", "lease.release"),
+        *("notice.claim", "notice.delivered", "notice.failed", "notice.drop"),
+        *("notice.reconcile", "notice.forget"),
+    }
+)
+"""Commits that make nothing due."""
 
 
 class Catalog:
@@ -64,7 +72,8 @@ class Catalog:
         """One writing transaction, committed at the end of the block; it never has to be repeated.
 
         Args:
-            name: names the checkpoints around the commit.
+            name: names the checkpoints around the commit; one of
+                :data:`drivefeed.domain.checkpoints.COMMITS`.
             beside: others may write at the same time, because this one locks every row by which
                 it decides (see :mod:`drivefeed.catalog.postgres`). Without it, it is alone.
 

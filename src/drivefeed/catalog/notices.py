@@ -57,7 +57,7 @@ async def reconcile(
         async with catalog.read() as connection:
             if (await connection.execute(is_open.limit(1))).first() is None:
                 return change
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.reconcile") as connection:
         rows = await connection.execute(is_open)
         known = {row["dedupe_key"]: row for row in rows.mappings()}
         for one in troubles:

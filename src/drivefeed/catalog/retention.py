@@ -96,7 +96,7 @@ async def prune_events(
     )
     return await _delete(
         catalog,
-        "retention.events",
+        "events",
         import_events,
         e.id.between(old[0], old[-1]),
         e.event.not_in(sorted(CHARGES)),
@@ -171,7 +171,7 @@ async def prune_index_jobs(catalog: Catalog, *, after: str, before: int) -> tupl
     )
     count = await _delete(
         catalog,
-        "retention.index_jobs",
+        "index_jobs",
         index_jobs,
         j.id.between(found[0], found[-1]),
         j.state.in_(sorted(_OVER)),
@@ -210,7 +210,7 @@ async def prune_sessions(catalog: Catalog, *, before: int) -> int:
     k = api_keys.c
     return await _delete(
         catalog,
-        "retention.sessions",
+        "sessions",
         api_keys,
         or_(k.is_link, k.is_session),
         or_(k.expires_at < before, k.revoked_at < before),
@@ -222,20 +222,20 @@ async def prune_heartbeats(catalog: Catalog, *, before: int) -> int:
     owns = select(reminders.c.subject_id).where(reminders.c.owner == heartbeats.c.owner)
     return await _delete(
         catalog,
-        "retention.heartbeats",
+        "heartbeats",
         heartbeats,
         heartbeats.c.seen_at < before,
         ~owns.exists(),
     )
 
 
-async def _delete(catalog: Catalog, name: str, table: Table, *where: ColumnElement[bool]) -> int:
+async def _delete(catalog: Catalog, kind: str, table: Table, *where: ColumnElement[bool]) -> int:
     """Delete rows; nothing is written where there are none."""
     async with catalog.read() as connection:
         found = await connection.execute(select(*table.primary_key.columns).where(*where).limit(1))
         if found.first() is None:
             return 0
-    async with catalog.write(name) as connection:
+    async with catalog.write(f"retention.{kind}") as connection:
         return (await connection.execute(delete(table).where(*where))).rowcount
 
 

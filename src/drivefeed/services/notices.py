@@ -14,6 +14,7 @@ from drivefeed.catalog.heartbeats import take_lease
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
 from drivefeed.catalog.notices import reconcile
 from drivefeed.catalog.troubles import gather_facts, waiting_since
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import DrivefeedError, Throttled
 from drivefeed.domain.notices import DAY_MS, NoticeKind
 from drivefeed.domain.redact import redact
@@ -177,7 +178,8 @@ class Notices:
     async def _send(self, channel: Channel, claimed: Claimed) -> None:
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                answer = await channel.send(claimed.message)
+                with passing(self._catalog.checkpoint, "notice.send"):
+                    answer = await channel.send(claimed.message)
         except TimeoutError:
             await self._failed(claimed, f"There was no answer within {SEND_SECONDS:.0f} seconds.")
         except DrivefeedError as error:
@@ -187,7 +189,6 @@ class Notices:
             _log.error("notice_failed", channel=claimed.channel, exc_info=True)
             await self._failed(claimed, f"{type(error).__name__}: {error}")
         else:
-            self._catalog.checkpoint("notice.sent")
             await mark_delivered(self._catalog, claimed, answer=redact(answer))
             _log.info("notice_sent", channel=claimed.channel, message_key=claimed.message.key)
 

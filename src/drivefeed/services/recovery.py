@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from drivefeed.catalog import restoring
-from drivefeed.catalog.audit import effects
+from drivefeed.catalog.audit import versions
 from drivefeed.catalog.heartbeats import take_lease
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.identity import idempotency_key
 from drivefeed.domain.lifecycle import State
 from drivefeed.telemetry import log
@@ -24,7 +25,7 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from drivefeed.catalog.audit import Effect
+    from drivefeed.catalog.audit import Version
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.restoring import Restored
     from drivefeed.ports import ObjectStore, Queue
@@ -82,7 +83,8 @@ class Recovery:
         if one is None or one.queue_cleared:
             return
         # Deliveries of the time between would swallow new ones of the same numbers.
-        await self._queue.clear()
+        with passing(self._catalog.checkpoint, "queue.clear"):
+            await self._queue.clear()
         await restoring.begin_anew(self._catalog, one)
         _log.warning("restored", at=one.at)
 
@@ -122,16 +124,18 @@ class Recovery:
         points = {
             (import_id, round_): count async for import_id, round_, _, count in self._index.rounds()
         }
-        bare: list[Effect] = []
-        async for effect in effects(self._catalog):
-            size = objects.pop(effect.object_key, None)
-            count = points.pop((effect.import_id, effect.round), 0)
-            is_bare = effect.state in _HAVE_OBJECTS and size != effect.size
-            if is_bare or (effect.state is State.SETTLED and count != effect.chunks):
-                bare.append(effect)
+        bare: list[Version] = []
+        async for one in versions(self._catalog):
+            size = objects.pop(one.object_key, None)
+            count = points.pop((one.import_id, one.round), 0)
+            is_bare = one.state in _HAVE_OBJECTS and size != one.size
+            # What another backend holds is not to be seen from here.
+            has_points = one.state is State.SETTLED and one.indexed_here
+            if is_bare or (has_points and count != one.chunks):
+                bare.append(one)
         # What is unknown goes before a new round is begun that would bear the same name.
         swept = await self._sweep(objects, points)
-        again = [await self._make_again(effect) for effect in bare]
+        again = [await self._make_again(one) for one in bare]
         _log.info("compared", again=sum(again), swept=swept)
         return bool(swept) or any(again)
 
@@ -144,35 +148,35 @@ class Recovery:
             import_id, _, round_ = rest.partition("/")[2].partition("/")
             # What does not begin with an organization of ours may be somebody else's.
             if org_id in orgs and round_.isdigit() and await self._is_free(import_id, int(round_)):
-                swept += await self._store.delete(key)
+                with passing(self._catalog.checkpoint, "recovery.object"):
+                    swept += await self._store.delete(key)
         for import_id, number in points:
             if await self._is_free(import_id, number):
-                swept += bool(await self._index.remove(import_id=import_id, round_=number))
+                with passing(self._catalog.checkpoint, "recovery.points"):
+                    swept += bool(await self._index.remove(import_id=import_id, round_=number))
         return swept
 
     async def _is_free(self, import_id: str, round_: int) -> bool:
         """Whether nothing uses a name; asked just before what bears it is removed."""
         return await restoring.present_round(self._catalog, import_id) != round_
 
-    async def _make_again(self, effect: Effect) -> bool:
+    async def _make_again(self, one: Version) -> bool:
         """Make again what a round should have outside; False where it has it by now."""
-        found = await self._store.stat(effect.object_key)
-        if found is None or found.size != effect.size:
-            return await self._import_again(effect, "its object was gone after a restore")
-        if effect.state is not State.SETTLED:
+        found = await self._store.stat(one.object_key)
+        if found is None or found.size != one.size:
+            return await self._import_again(one, "its object was gone after a restore")
+        if one.state is not State.SETTLED or not one.indexed_here:
             return False
-        count = await self._index.count(import_id=effect.import_id, round_=effect.round)
-        return count != effect.chunks and await self._index_again(effect)
+        count = await self._index.count(import_id=one.import_id, round_=one.round)
+        return count != one.chunks and await self._index_again(one)
 
-    async def _index_again(self, effect: Effect) -> bool:
-        key = idempotency_key(effect.import_id, effect.round)
-        job_id = await restoring.index_again(self._catalog, effect.import_id, key)
+    async def _index_again(self, one: Version) -> bool:
+        key = idempotency_key(one.import_id, one.round)
+        job_id = await restoring.index_again(self._catalog, one.import_id, key)
         if job_id is None:
-            return await self._import_again(effect, "its points were gone after a restore")
+            return await self._import_again(one, "its points were gone after a restore")
         self._redone.add(job_id)
         return True
 
-    async def _import_again(self, effect: Effect, detail: str) -> bool:
-        return await restoring.import_again(
-            self._catalog, effect.import_id, effect.round, detail=detail
-        )
+    async def _import_again(self, one: Version, detail: str) -> bool:
+        return await restoring.import_again(self._catalog, one.import_id, one.round, detail=detail)

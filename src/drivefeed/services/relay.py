@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from drivefeed.catalog import deliveries
 from drivefeed.catalog.reminders import LANE_BACKFILL
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.gate import OPEN
 from drivefeed.domain.identity import job_id
@@ -169,9 +170,9 @@ class Relay:
             )
         if not due:
             return 0
-        await self._queue.add([self._job(one, stage, now) for one in due])
-        self._catalog.checkpoint("relay.add.after")
-        async with self._catalog.write("relay", beside=True) as connection:
+        with passing(self._catalog.checkpoint, "relay.add"):
+            await self._queue.add([self._job(one, stage, now) for one in due])
+        async with self._catalog.write("relay.sent", beside=True) as connection:
             await deliveries.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
         return len(due)
 
@@ -198,7 +199,7 @@ class Relay:
         if not overdue:
             return 0
         lost, alive = await self._sort(overdue)
-        async with self._catalog.write("bring_back", beside=True) as connection:
+        async with self._catalog.write("relay.bring_back", beside=True) as connection:
             await deliveries.send_again(connection, lost)
             await deliveries.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
         if lost:
@@ -227,9 +228,10 @@ class Relay:
         """
         if await self._queue.generation() is not None:
             return False
-        async with self._catalog.write("emptied") as connection:
+        async with self._catalog.write("relay.emptied") as connection:
             count = await deliveries.unsend_all(connection)
-        await self._queue.set_generation(self._catalog.ids.new())
+        with passing(self._catalog.checkpoint, "relay.sentinel"):
+            await self._queue.set_generation(self._catalog.ids.new())
         if count:
             _log.warning("queue_was_empty", due=count)
         return True

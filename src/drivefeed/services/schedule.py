@@ -10,6 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from drivefeed.catalog import heartbeats
 from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.redact import redact
 from drivefeed.telemetry import log
@@ -125,6 +126,7 @@ class Schedule:
 
     async def _sweep(self) -> None:
         before = self._catalog.clock.now() - _UPLOADS_OLDER_THAN_MS
-        count = await self._store.abort_uploads(before=before)
+        with passing(self._catalog.checkpoint, "uploads.sweep"):
+            count = await self._store.abort_uploads(before=before)
         if count:
             _log.info("uploads_aborted", count=count)

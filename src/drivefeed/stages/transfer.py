@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.quota import Need
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
 from drivefeed.domain.gate import OPEN
@@ -99,7 +101,8 @@ class Transfer(ImportStage):
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
-            await self._store.delete(task.object_key)
+            with passing(self.checkpoint, "transfer.discard"):
+                await self._store.delete(task.object_key)
             return Again(
                 _EDITED_AGAIN_MS, detail=f"'{task.file.name}' was edited while it was copied"
             )
@@ -157,15 +160,18 @@ class Transfer(ImportStage):
         file = task.file
         if file.drive is None or file.item_id is None:
             raise Transient(f"'{file.name}' has no place in a drive to be copied from.")
-        self.checkpoint("transfer.download.before")
-        async with self._source.download(file.drive, file.item_id) as body:
-            await self._store.put(
-                task.object_key,
-                sums.watch(body.chunks()),
-                content_type=file.media_type or _OCTETS,
-                size=body.size,
-            )
-        self.checkpoint("transfer.put.after")
+        async with AsyncExitStack() as stack:
+            with passing(self.checkpoint, "transfer.download"):
+                body = await stack.enter_async_context(
+                    self._source.download(file.drive, file.item_id)
+                )
+            with passing(self.checkpoint, "transfer.put"):
+                await self._store.put(
+                    task.object_key,
+                    sums.watch(body.chunks()),
+                    content_type=file.media_type or _OCTETS,
+                    size=body.size,
+                )
 
     async def _adopt(self, task: Task) -> _Sums:
         sums = _Sums.empty()

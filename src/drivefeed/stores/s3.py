@@ -20,7 +20,7 @@ from drivefeed.stores.threads import Threads
 from drivefeed.stores.trial import try_out
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from botocore.response import StreamingBody
@@ -213,12 +213,19 @@ class S3Store:
         """Abort old multipart uploads; see :meth:`drivefeed.ports.ObjectStore.abort_uploads`."""
         return await self._threads.run(self._sweep, before)
 
-    def _sweep(self, before: int) -> int:
-        old = [
+    async def unfinished_uploads(self, *, before: int) -> int:
+        """Count them; see :meth:`drivefeed.ports.ObjectStore.unfinished_uploads`."""
+        return len(await self._threads.run(self._begun, before))
+
+    def _begun(self, before: int) -> Sequence[tuple[str, str]]:
+        return [
             (key, upload)
             for key, upload, began in self._bucket.uploads(self._prefix)
             if began < before
         ]
+
+    def _sweep(self, before: int) -> int:
+        old = self._begun(before)
         for key, upload in old:
             self._bucket.abort(key, upload)
         return len(old)
