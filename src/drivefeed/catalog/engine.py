@@ -16,7 +16,8 @@ from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.errors import NeedsAttention, Part, PartDown
+from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -150,30 +151,48 @@ def migrate(url: str, *, to: str = "head") -> None:
 
     Args:
         to: the last one to run, for tests of what an older version left behind.
+
+    Raises:
+        NeedsAttention: a version of drivefeed that knows more migrations made the catalog.
     """
     engine = create_engine(url)
-    with engine.begin() as connection:
-        if not _is_current(connection):
-            # Alembic takes longer to load than most commands take to answer.
-            from alembic import command
-            from alembic.config import Config
+    try:
+        with engine.begin() as connection:
+            if not _is_current(connection):
+                # Alembic takes longer to load than most commands take to answer.
+                from alembic import command
+                from alembic.config import Config
 
-            config = Config()
-            config.set_main_option("script_location", "drivefeed:catalog/migrations")
-            config.attributes["connection"] = connection
-            command.upgrade(config, to)
-    engine.dispose()
+                config = Config()
+                config.set_main_option("script_location", "drivefeed:catalog/migrations")
+                config.attributes["connection"] = connection
+                command.upgrade(config, to)
+    finally:
+        engine.dispose()
 
 
 def _is_current(connection: Connection) -> bool:
     """Whether the newest migration was run; their files begin with their revisions, in order."""
     if not inspect(connection).has_table("alembic_version"):
         return False
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    return list(found) == [newest_migration()]
+    rows = connection.execute(text("SELECT version_num FROM alembic_version"))
+    found = [str(version) for version in rows.scalars()]
+    known = _migrations()
+    for version in found:
+        if version not in known:
+            raise NeedsAttention(
+                f"The catalog was made by a newer version of drivefeed (migration {version}; this "
+                f"one knows {known[-1]}). Run that version, or restore the catalog from before it.",
+                reason=Reason.MISCONFIGURED,
+            )
+    return found == known[-1:]
 
 
 def newest_migration() -> str:
     """Return the revision of the newest migration that this version knows."""
+    return _migrations()[-1]
+
+
+def _migrations() -> list[str]:
     names = [one.name for one in files("drivefeed.catalog.migrations.versions").iterdir()]
-    return max(name[:4] for name in names if re.match(r"\d{4}_", name))
+    return sorted(name[:4] for name in names if re.match(r"\d{4}_", name))

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.api_keys import Scope, create_key, list_keys
-from drivefeed.catalog.credentials import census
+from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
 from drivefeed.cli.org import usable_name
 from drivefeed.cli.output import escape, print_json, say
-from drivefeed.domain.errors import NeedsAttention
-from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.secrets.ring import KeyRing
     from drivefeed.settings import Settings
 
 NEXT = (
@@ -80,7 +77,8 @@ def _news(*, made: bool) -> str:
 async def _initialise(settings: Settings, org: str) -> Installation:
     async with open_memory(settings) as catalog:
         ring = open_ring(settings)
-        key_made = await _make_key(catalog, ring)
+        async with catalog.read() as connection:
+            key_made = await ensure_key(connection, ring)
         key_id = await asyncio.to_thread(lambda: ring.newest.key_id)
         known = {one.name: one.org_id for one in await all_orgs(catalog)}
         org_made = org not in known
@@ -97,28 +95,6 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org_made=org_made,
         api_key=api_key,
     )
-
-
-async def _make_key(catalog: Catalog, ring: KeyRing) -> bool:
-    """Make the key file where there is none; tell whether it was made.
-
-    Raises:
-        NeedsAttention: there are secrets already, and the file that opens them is gone.
-    """
-    from drivefeed.secrets.places import KeyFile
-
-    place = ring.place
-    if not isinstance(place, KeyFile) or not place.may_make or place.path.exists():
-        return False
-    sealed = await census(catalog)
-    if sealed:
-        raise NeedsAttention(
-            f"The catalog holds {sum(sealed.values())} secrets that key {', '.join(sealed)} "
-            f"sealed, and the key file '{place.path}' is gone. Bring it back; a new key could not "
-            "open them.",
-            reason=Reason.MISCONFIGURED,
-        )
-    return await asyncio.to_thread(place.make)
 
 
 async def first_api_key(catalog: Catalog, org_id: str) -> str | None:
