@@ -79,3 +79,15 @@ def test_a_lost_key_file_is_never_replaced(tmp_path: Path) -> None:
     said = run_command("--data", "data", "account", "test", "office", cwd=tmp_path, ok=[1]).stdout
     assert "is not there. If it was lost, bring it back from its copy" in said
     assert not key.exists()
+
+
+def test_who_changes_a_demo_without_naming_it_is_told(tmp_path: Path) -> None:
+    demo = tmp_path / "drivefeed-demo" / "data-1"
+    run_command("--data", str(demo), "init", cwd=tmp_path)
+    (tmp_path / "drivefeed-demo" / "last").write_text(str(demo))
+    words = f"This is the data folder of the last demo, '{demo}'; --data or DRIVEFEED_DATA_DIR"
+    for change in ("init", "org add branch", "key create new --scopes read", "pause"):
+        done = run_command(*change.split(), cwd=tmp_path, ok=[0, 1])
+        assert done.stderr.count(words) == 1, change
+    assert not run_command("org", "list", cwd=tmp_path).stderr
+    assert not run_command("--data", str(demo), "org", "add", "other", cwd=tmp_path).stderr
