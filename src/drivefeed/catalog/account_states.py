@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,12 @@ from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
+
+
+_PASSING = re.compile(
+    r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d{4}-\d\d-\d\d[ T][\d:.]+Z?", re.IGNORECASE
+)
+"""Ids of requests and times."""
 
 
 class AccountState(StrEnum):
@@ -40,15 +47,19 @@ async def note_state(
 ) -> bool:
     """Record what became of a sign-in; tell whether that is news.
 
-    The same again is not written: Microsoft's text differs each time by its trace id alone.
+    The same again is not written; Microsoft's text differs each time by ids and a time.
     """
     state = state_for(reason)
     async with catalog.read() as connection:
         rows = await connection.execute(
-            select(accounts.c.state, accounts.c.reason).where(accounts.c.id == account_id)
+            select(accounts.c.state, accounts.c.reason, accounts.c.detail).where(
+                accounts.c.id == account_id
+            )
         )
         row = rows.one_or_none()
-    if row is None or (row.state, row.reason) == (state, reason):
+    if row is None:
+        return False
+    if (row.state, row.reason, _lasting(row.detail)) == (state, reason, _lasting(detail)):
         return False
     async with catalog.write("account") as connection:
         await connection.execute(
@@ -57,6 +68,10 @@ async def note_state(
             .values(state=state, reason=reason, detail=detail or None)
         )
     return True
+
+
+def _lasting(detail: str | None) -> str:
+    return _PASSING.sub("", detail or "")
 
 
 async def account_revisions(catalog: Catalog) -> dict[str, int]:

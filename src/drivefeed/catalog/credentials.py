@@ -91,7 +91,7 @@ async def ensure_key(connection: AsyncConnection, ring: KeyRing) -> bool:
             "new key could not open them. If it is lost for good, write a new one there, made by "
             "'openssl rand -base64 32' and readable by its owner alone, and give every account its "
             "secret again with 'drivefeed account reconnect'.",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.SECRETS_LOCKED,
         )
     return await asyncio.to_thread(ring.make_first_key)
 

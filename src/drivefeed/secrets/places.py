@@ -255,4 +255,4 @@ def _no_key(why: str) -> NeedsAttention:
 
 
 def _trouble(words: str) -> NeedsAttention:
-    return NeedsAttention(words, reason=Reason.MISCONFIGURED)
+    return NeedsAttention(words, reason=Reason.SECRETS_LOCKED)

@@ -96,7 +96,7 @@ class KeyRing:
                 f"A secret was sealed with key {sealed.key_id}, and {self.place.name} holds "
                 f"{_listed(list(keys))}. Bring that key back as a second one; or, if it is lost, "
                 "enter the secrets of the accounts again.",
-                reason=Reason.MISCONFIGURED,
+                reason=Reason.SECRETS_LOCKED,
             )
         return unseal(key, sealed.value, row_id=row_id)
 

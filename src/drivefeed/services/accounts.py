@@ -62,12 +62,16 @@ class AccountBook:
         self._accounts = accounts
         self._declared: dict[str, SignIn] = {}
         self._seen: dict[str, int] = {}
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, NeedsAttention] = {}
 
     @property
     def left_out(self) -> frozenset[str]:
         """Why accounts could not be opened, one sentence each."""
-        return frozenset(self._failed.values())
+        return frozenset(str(error) for error in self._failed.values())
+
+    def trouble(self, account_id: str) -> NeedsAttention | None:
+        """Return why an account could not be opened the last time it was looked at."""
+        return self._failed.get(account_id)
 
     async def declare(self, *, org: str, name: str, values: dict[str, Any], sign_in: SignIn) -> str:
         """Make an account of the settings known; return its id. It opens with :meth:`refresh`.
@@ -115,9 +119,9 @@ class AccountBook:
             )
         except NeedsAttention as error:
             self._accounts.pop(row.account_id, None)
-            if self._failed.get(row.account_id) != str(error):
+            if str(self._failed.get(row.account_id)) != str(error):
                 await note_state(self._catalog, row.account_id, error.reason, redact(str(error)))
-            self._failed[row.account_id] = str(error)
+            self._failed[row.account_id] = error
             return False
         self._failed.pop(row.account_id, None)
         self._accounts[row.account_id] = graph_account(row, sign_in, self._outbound)

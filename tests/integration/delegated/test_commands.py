@@ -358,8 +358,24 @@ def test_a_missing_key_is_red(desk: Desk) -> None:
     (listed,) = desk.json("account", "list")
     tried = desk.json("account", "test", "app", ok=[1])
     assert "Bring that key back" in tried["words"]
-    key.write_text(old)
     assert listed["name"] == "app"
+    # What is said is what is wrong now, not what was wrong when it was first looked at.
+    for content, mode, words in (
+        ("", 0o600, "holds none"),
+        ("A" * 43 + "=\n", 0o600, "Bring that key back"),
+        ("garbage", 0o600, "is not 32 bytes in base64"),
+        (old, 0o644, "can be read by others than its owner. Run 'chmod 600"),
+    ):
+        key.write_text(content)
+        key.chmod(mode)
+        said = desk("account", "test", "app", ok=[1]).stdout
+        assert words in said
+        assert "Check tenant" not in said
+        told = desk.json("account", "show", "app")
+        assert (told["state"], told["reason"]) == ("misconfigured", "secrets_locked")
+        assert words in told["detail"]
+        assert words in desk("account", "list").stdout
+    key.chmod(0o600)
     assert desk.json("secrets", "rotate")["resealed"] == 0
 
 

@@ -86,7 +86,7 @@ def test_who_changes_a_demo_without_naming_it_is_told(tmp_path: Path) -> None:
     run_command("--data", str(demo), "init", cwd=tmp_path)
     (tmp_path / "drivefeed-demo" / "last").write_text(str(demo))
     words = f"This is the data folder of the last demo, '{demo}'; --data or DRIVEFEED_DATA_DIR"
-    for change in ("init", "org add branch", "key create new --scopes read", "pause"):
+    for change in ("init", "key create new --scopes read", "org add branch", "pause"):
         done = run_command(*change.split(), cwd=tmp_path, ok=[0, 1])
         assert done.stderr.count(words) == 1, change
     assert not run_command("org", "list", cwd=tmp_path).stderr
