@@ -185,6 +185,35 @@ async def test_two_entries_for_one_folder_and_names_that_are_taken(
     assert "called 'a' already" in problem.sentence
 
 
+async def test_a_bad_option_hides_no_other_problem_of_its_entry(
+    here: Offline, sim: GraphSim
+) -> None:
+    (drive_id, *_) = furnish(sim)
+    entry = '[[connections]]\nname = "{}"\nmax_size = "50 cows"\n{}\n'
+    text = "".join(
+        entry.format(name, place)
+        for name, place in {
+            "A": f'account = "nobody"\ndrive_id = "{drive_id}"',
+            "B": 'drive_id = "b!of-nobody-at-all"',
+            "C": 'url = "https://files.example.org/somewhere"\naccount = "nobody"',
+            "D": "",
+            "E": f'drive_id = "{drive_id}"\nfolder = "Bokos"',
+        }.items()
+    )
+    told = [str(one) for one in (await plan_declared(here.parts, text)).problems]
+    for name, sentence in (
+        ("A", "the account 'nobody'"),
+        ("B", "b!of-nobody-at-all"),
+        ("C", "files.example.org"),
+        ("C", "the account 'nobody'"),
+        ("D", "It says none of them"),
+        ("E", "Bokos"),
+    ):
+        mine = [one for one in told if f"entry '{name}'" in one]
+        assert any("max_size is '50 cows'" in one for one in mine)
+        assert any(sentence in one for one in mine), (name, told)
+
+
 def test_problems_are_told_all_at_once_each_with_its_line() -> None:
     text = """\
 colour = "red"
@@ -218,7 +247,8 @@ name = "Good"
 drive_id = "b!y"
 """
     entries, problems = read_declared(text, now=NOW)
-    assert [one.name for one in entries] == ["Good"]
+    assert [one.name for one in entries] == ["One", "Good"], "their places can be looked for"
+    assert entries[0].written == {}
     told = [(one.line, one.entry, one.sentence.split(";")[0]) for one in problems]
     assert told == [
         (1, None, "There is no 'colour'"),
