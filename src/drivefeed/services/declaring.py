@@ -49,12 +49,19 @@ class Declaration:
 
     Attributes:
         left: connections that were declared before and are not in the file any more.
+        declared_before: how many connections were declared before.
         problems: everything that is wrong; with any, nothing can be applied.
     """
 
     steps: tuple[Step, ...]
     left: tuple[Connection, ...]
+    declared_before: int
     problems: tuple[Problem, ...]
+
+    @property
+    def leaves_most(self) -> bool:
+        """Whether more than half of what was declared left the file: it may be the wrong one."""
+        return 2 * len(self.left) > self.declared_before
 
 
 async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Declaration:
@@ -98,6 +105,7 @@ async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Dec
         tuple(step for _, step in steps),
         # With problems it is not known what the file no longer declares.
         () if problems else tuple(left),
+        sum(one.declared for one in known.values()),
         tuple(sorted(problems, key=lambda one: one.line or 0)),
     )
 
@@ -159,6 +167,9 @@ def _step(
         changes.append(("url", there.url or "none", wanted.url))
     if not there.declared:
         changes.append(("declared by a file", "no", "yes"))
+    if there.pruned:
+        changes.append(("paused", "yes, since it left the file", "no"))
+        wanted = replace(wanted, resumed=there.connection)
     return Step(wanted, there.connection, tuple(changes))
 
 
