@@ -23,9 +23,13 @@ _PASSING = re.compile(
 
 
 class AccountState(StrEnum):
-    """Whether an account can sign in, and if not, who has to do something."""
+    """Whether an account can sign in, and if not, who has to do something.
+
+    *unreached*: the sign-in service did not answer the last time, so nobody knows.
+    """
 
     OK = "ok"
+    UNREACHED = "unreached"
     NEEDS_SIGN_IN = "needs_sign_in"
     MISCONFIGURED = "misconfigured"
     BLOCKED = "blocked"
@@ -68,6 +72,19 @@ async def note_state(
             .values(state=state, reason=reason, detail=detail or None)
         )
     return True
+
+
+async def note_unreached(catalog: Catalog, account_id: str, detail: str) -> None:
+    """Record that the sign-in service did not answer; a refusal that is known stays."""
+    async with catalog.write("account") as connection:
+        await connection.execute(
+            update(accounts)
+            .where(
+                accounts.c.id == account_id,
+                accounts.c.state.in_([AccountState.OK, AccountState.UNREACHED]),
+            )
+            .values(state=AccountState.UNREACHED, reason=None, detail=detail)
+        )
 
 
 def _lasting(detail: str | None) -> str:

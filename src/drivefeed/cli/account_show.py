@@ -34,6 +34,7 @@ _WAYS = {
 }
 _COLOURS = {
     AccountState.OK: "green",
+    AccountState.UNREACHED: "yellow",
     AccountState.NEEDS_SIGN_IN: "red",
     AccountState.MISCONFIGURED: "red",
     AccountState.BLOCKED: "red",
@@ -156,6 +157,8 @@ def show_account(name: str, org: str | None, *, as_json: bool) -> None:
     for label, value in facts.items():
         if value:
             say(f"{label:>13}  {escape(str(value))}")
+    if one.reason is None and one.detail:
+        say(f"{'said':>13}  {escape(one.detail)}")
     if one.reason is not None:
         say(f"{'why':>13}  {meaning_of(one.reason)}")
         say(f"{'said':>13}  {escape(one.detail or '')}")
