@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
+from drivefeed.catalog.accounts import all_accounts
 from drivefeed.catalog.api_keys import Scope, create_key, list_keys
 from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import add_org, all_orgs
@@ -25,6 +26,8 @@ NEXT = (
     "drivefeed up",
 )
 """What follows, as it is typed."""
+NEXT_WITH_ACCOUNT = ("drivefeed doctor", "drivefeed connect ADDRESS", "drivefeed up")
+"""What follows where there is an account already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Installation:
         key_made: whether the key that seals secrets is a new one.
         org_made: whether the org is a new one.
         api_key: the first API key, shown once; None where none was made.
+        next: what follows, as it is typed.
     """
 
     data_dir: str
@@ -46,13 +50,14 @@ class Installation:
     org_id: str
     org_made: bool
     api_key: str | None
+    next: tuple[str, ...]
 
 
 def initialise(org: str, *, as_json: bool) -> None:
     """Make what an installation needs, tell what there is, and what to do next."""
     made = run(_initialise(settings_for_commands(), usable_name(org)))
     if as_json:
-        print_json({**asdict(made), "next": NEXT})
+        print_json(asdict(made))
         return
     say(f"Data folder   {escape(made.data_dir)}")
     say(f"Catalog       {escape(made.catalog)}")
@@ -66,7 +71,7 @@ def initialise(org: str, *, as_json: bool) -> None:
     if made.api_key is not None:
         say(f"\nThe first API key, shown this once: {escape(made.api_key)}")
     say("\nNext:")
-    for line in NEXT:
+    for line in made.next:
         say(escape(line), indent=2)
 
 
@@ -84,6 +89,7 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org_made = org not in known
         org_id = await add_org(catalog, org, actor=os_user()) if org_made else known[org]
         api_key = await first_api_key(catalog, org_id)
+        has_account = bool(settings.accounts or await all_accounts(catalog))
     return Installation(
         data_dir=str(settings.data_dir.absolute()),
         catalog="a database of its own" if settings.database_url else "in the data folder",
@@ -94,6 +100,7 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org_id=org_id,
         org_made=org_made,
         api_key=api_key,
+        next=NEXT_WITH_ACCOUNT if has_account else NEXT,
     )
 
 

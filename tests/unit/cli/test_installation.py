@@ -91,3 +91,88 @@ def test_who_changes_a_demo_without_naming_it_is_told(tmp_path: Path) -> None:
         assert done.stderr.count(words) == 1, change
     assert not run_command("org", "list", cwd=tmp_path).stderr
     assert not run_command("--data", str(demo), "org", "add", "other", cwd=tmp_path).stderr
+
+
+def test_a_second_init_says_what_is_next_now(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the-secret-of-an-app")
+    first = run_command("--data", "data", "init", cwd=tmp_path).stdout
+    assert "drivefeed account add NAME" in first
+    add = ("account", "add", "office", "--tenant=contoso.onmicrosoft.com", f"--client-id={APP}")
+    run_command("--data", "data", *add, "--secret-file=secret", "--no-test", cwd=tmp_path)
+    again = run_command("--data", "data", "init", cwd=tmp_path).stdout
+    assert "account add" not in again
+    assert "drivefeed connect ADDRESS" in again
+
+
+SETTINGS = """\
+log_level = "loud"
+nonsense = 1
+poll_seconds = "often"
+web_port = 70000
+web_url = "ftp://x"
+s3 = "bucket"
+
+[embedding]
+provider = "abacus"
+
+[[accounts]]
+name = "main"
+tenant_id = "t"
+client_id = "c"
+secret = "a-secret-in-the-wrong-place"
+
+[concurrency]
+transfre = 8
+
+[[connections]]
+account = "main"
+drive_id = "b!x"
+interval = "soon"
+
+[[notices]]
+name = "desk"
+kind = "pager"
+"""
+
+
+def test_settings_are_told_in_sentences_all_at_once(tmp_path: Path) -> None:
+    (tmp_path / "drivefeed.toml").write_text(SETTINGS)
+    said = run_command("--config", "drivefeed.toml", "status", cwd=tmp_path, ok=[3]).stderr
+    for words in (
+        "log_level: it is 'loud'; allowed: debug, info, warning, error.",
+        "nonsense: there is no such setting; docs/settings.md lists them.",
+        "poll_seconds: it has to be a number.",
+        "web_port: it has to be at most 65535.",
+        "web_url: it has another form than it has to",
+        "s3: it has to be a table.",
+        "embedding.provider: it is 'abacus'; allowed: local, multilingual, openai, ollama.",
+        "accounts.0.client_secret: it is missing.",
+        "accounts.0.secret: there is no such setting",
+        "concurrency.transfre: it is 'transfre'; allowed: ",
+        "connections.0: interval is 'soon'; allowed: a duration",
+        "notices.0.kind: it is 'pager'; allowed: smtp, teams, slack or webhook.",
+    ):
+        assert f"  {words}" in said
+    for word in ("Extra inputs", "instance of", "Value error", "pattern", "a-secret-in-the-wrong"):
+        assert word not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--config nope.toml status", "The settings file 'nope.toml' is not there. Name a file"),
+        ("--config . status", "The settings file '.' is a folder. Name a file with --config"),
+        ("--data taken init", "'taken' is a file, and a folder for data is wanted. Name another"),
+    ],
+)
+def test_paths_that_are_none_are_told_by_what_was_typed(
+    tmp_path: Path, words: str, said: str
+) -> None:
+    (tmp_path / "taken").touch()
+    assert said in run_command(*words.split(), cwd=tmp_path, ok=[3]).stderr
+
+
+def test_a_day_is_asked_for_as_people_write_it(tmp_path: Path) -> None:
+    add = ("account", "add", "office", f"--client-id={APP}", "--expires", "tomorrow")
+    said = run_command("--data", "data", *add, cwd=tmp_path, ok=[2]).stderr
+    assert "it is 'tomorrow'; allowed: a day such as 2027-01-31." in said

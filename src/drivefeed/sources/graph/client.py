@@ -220,7 +220,8 @@ class GraphClient(GraphRequests):
             except DrivefeedError:
                 raise
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise broken(error, scene) from error
+                way = self.account.outbound
+                raise broken(error, scene, url=self.account.base_url, outbound=way) from error
             if response.status_code != _UNAUTHORIZED or last:
                 return response
             refusal = await self.refusal(response)

@@ -28,11 +28,13 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.permissions import opens
+from drivefeed.sources.graph.unreached import why_unreached
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from drivefeed.outbound import Outbound
     from drivefeed.sources.graph.claims import TokenClaims
 
 
@@ -275,14 +277,21 @@ def no_onedrive(refusal: Refusal, who: str) -> DrivefeedError | None:
     return NeedsAttention(f"'{who}' has no OneDrive. {text}", reason=Reason.NO_ONEDRIVE)
 
 
-def broken(error: Exception, scene: Scene) -> DrivefeedError:
+def broken(
+    error: Exception, scene: Scene, *, url: str = "", outbound: Outbound | None = None
+) -> DrivefeedError:
     """Return the error that fits a request without an answer.
+
+    Args:
+        url: what was asked, and ``outbound`` the way out, where the caller knows them.
 
     Only connections that were never made count as *down*; one that broke is tried again. The
     exception's own text is left out where it could hold a download URL.
     """
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         detail = f" ({_clean(str(error))})" if str(error) else ""
+        if url and outbound is not None:
+            detail = f": {why_unreached(error, url, outbound)}"
         return PartDown(
             f"Microsoft Graph could not be reached for {scene}{detail}.", part=Part.SOURCE
         )

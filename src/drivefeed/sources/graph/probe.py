@@ -164,7 +164,8 @@ class _Probe:
             response = await self._sent(lambda: client.raw_request(url), cost, scene)
             found = msgspec.json.decode(await read_body(response, _LARGEST))
         except httpx.HTTPError as error:
-            self._failed(name, broken(error, scene))
+            way = client.account.outbound
+            self._failed(name, broken(error, scene, url=url, outbound=way))
         except msgspec.MsgspecError:
             found = None
         except DrivefeedError as error:
