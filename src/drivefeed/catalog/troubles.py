@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from drivefeed.catalog.gate import read_gates
 from drivefeed.catalog.progress import FILES, STANDING, WHY, Standing
 from drivefeed.catalog.tables import (
     accounts,
@@ -19,6 +20,7 @@ from drivefeed.catalog.tables import (
     orgs,
 )
 from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.periods import Period
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +85,33 @@ class ConnectionFacts:
 
 @dataclass(frozen=True, slots=True)
 class OrgFacts:
-    """An organization and its usage."""
+    """An organization and its usage.
+
+    Attributes:
+        pages_used: in the present period of its limit.
+        page_limit: None where there is none.
+        period: of the limit; see :class:`drivefeed.domain.periods.Period`.
+    """
 
     org_id: str
     name: str
     pages_used: int
+    page_limit: int | None = None
+    period: Period = Period.TOTAL
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything at one moment."""
+    """Everything at one moment.
+
+    Attributes:
+        gates: what holds downloads, by machine.
+    """
 
     orgs: list[OrgFacts]
     accounts: list[AccountFacts]
     connections: list[ConnectionFacts]
+    gates: dict[str, Gate] = field(default_factory=dict)
 
 
 async def gather_facts(catalog: Catalog) -> Facts:
@@ -103,7 +119,14 @@ async def gather_facts(catalog: Catalog) -> Facts:
     async with catalog.read() as connection:
         found = await connection.execute(select(orgs).order_by(orgs.c.created_at))
         known_orgs = [
-            OrgFacts(row["id"], row["name"], row["pages_used"]) for row in found.mappings()
+            OrgFacts(
+                row["id"],
+                row["name"],
+                row["period_used"],
+                row["page_limit"],
+                Period(row["limit_period"]),
+            )
+            for row in found.mappings()
         ]
         names = {one.org_id: one.name for one in known_orgs}
         found = await connection.execute(select(accounts).order_by(accounts.c.created_at))
@@ -122,7 +145,8 @@ async def gather_facts(catalog: Catalog) -> Facts:
         ]
         known = await _connections(connection, names)
         await _count(connection, known)
-    return Facts(known_orgs, known_accounts, list(known.values()))
+        gates = await read_gates(connection, now=catalog.clock.now())
+    return Facts(known_orgs, known_accounts, list(known.values()), gates)
 
 
 async def _connections(

@@ -92,7 +92,7 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         has_account = bool(settings.accounts or await all_accounts(catalog))
     return Installation(
         data_dir=str(settings.data_dir.absolute()),
-        catalog="a database of its own" if settings.database_url else "in the data folder",
+        catalog=_words_of(settings) if settings.database_url else "in the data folder",
         keys=ring.place.name,
         key_id=key_id,
         key_made=key_made,
@@ -102,6 +102,11 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         api_key=api_key,
         next=NEXT_WITH_ACCOUNT if has_account else NEXT,
     )
+
+
+def _words_of(settings: Settings) -> str:
+    is_postgres = settings.catalog_url.startswith("postgres")
+    return "in Postgres" if is_postgres else "a database of its own"
 
 
 async def first_api_key(catalog: Catalog, org_id: str) -> str | None:

@@ -31,6 +31,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.services.bundle import Bundle
 from drivefeed.services.bundle_log import LINES, last_lines, veiled_line
 from drivefeed.services.bundle_veil import Veil
+from drivefeed.system import SystemClock
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings
@@ -83,7 +84,7 @@ def make_bundle(output: Path | None, log: Path | None, *, with_names: bool, as_j
 async def _collect(settings: Settings, log: Path | None, *, with_names: bool) -> Bundle:
     bundle = Bundle()
     async with AsyncExitStack() as stack:
-        state = await asyncio.to_thread(examination.look, settings.catalog_url)
+        state = await asyncio.to_thread(examination.look, settings.catalog_url, SystemClock())
         names: dict[str, set[str]] = {"machine": {socket.gethostname()}}
         catalog = None
         if state.exists and state.is_current:

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from drivefeed.catalog.heartbeats import take_lease
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
-from drivefeed.catalog.notices import forget_past, reconcile
+from drivefeed.catalog.notices import reconcile
 from drivefeed.catalog.troubles import gather_facts, waiting_since
 from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
 from drivefeed.domain.notices import DAY_MS, NoticeKind
 from drivefeed.domain.redact import redact
 from drivefeed.domain.retry import backoff_ms
 from drivefeed.services.connection_troubles import Rules, connection_troubles, may_be_idle
-from drivefeed.services.troubles import account_troubles, part_troubles, quota_troubles
+from drivefeed.services.troubles import (
+    account_troubles,
+    disk_troubles,
+    part_troubles,
+    quota_troubles,
+)
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -33,8 +38,6 @@ if TYPE_CHECKING:
 SEND_SECONDS = 60.0
 """How long one message may take."""
 GIVE_UP_AFTER_MS = DAY_MS
-KEPT_FOR_MS = 90 * DAY_MS
-"""How long notices are kept after they are over."""
 _BUSY_MS = 2 * int(SEND_SECONDS * 1000)
 _FIRST_WAIT_MS = 30_000
 _LONGEST_WAIT_MS = 3600 * 1000
@@ -84,10 +87,6 @@ async def send_within(channel: Channel, message: Message, *, seconds: float | No
         ) from None
 
 
-def no_limit(_org_id: str) -> None:
-    """Return the page limit of an organization: there is none yet."""
-
-
 class Notices:
     """Looks for trouble and tells of it.
 
@@ -95,7 +94,6 @@ class Notices:
         owner: names this process; of several, one looks and sends at a time.
         channels: where notices go; none is fine, they are kept in the catalog all the same.
         open_parts: parts that this process finds down, with the last words about each.
-        limit_of: an organization's page limit by its id.
     """
 
     def __init__(
@@ -107,7 +105,6 @@ class Notices:
         rules: Rules | None = None,
         look_ms: int = 60_000,
         open_parts: Callable[[], Mapping[Part, str]] = dict,
-        limit_of: Callable[[str], int | None] = no_limit,
     ) -> None:
         self._catalog = catalog
         self._channels = channels
@@ -115,12 +112,10 @@ class Notices:
         self._rules = rules or Rules()
         self._look_ms = look_ms
         self._open_parts = open_parts
-        self._limit_of = limit_of
         self._down_since: dict[Part, int] = {}
         self._idle_since: dict[str, int] = {}
         self._began_at = catalog.clock.now()
         self._rests_until = 0.0
-        self._forgets_at = 0
 
     async def tick(self) -> None:
         """Look, if it is time and this process is the one to do so, and send what is due."""
@@ -148,9 +143,6 @@ class Notices:
             [one.subscription for one in self._channels],
             keep={NoticeKind.PART_DOWN} if is_new else (),
         )
-        if now >= self._forgets_at:
-            self._forgets_at = now + DAY_MS
-            await forget_past(self._catalog, before=now - KEPT_FOR_MS)
         if change.opened or change.closed:
             _log.info("notices", opened=len(change.opened), over=len(change.closed))
 
@@ -168,7 +160,8 @@ class Notices:
         return [
             *account_troubles(facts, now=now),
             *connection_troubles(facts, self._rules, waiting, now=now),
-            *quota_troubles(facts.orgs, self._limit_of),
+            *quota_troubles(facts.orgs),
+            *disk_troubles(facts),
             *part_troubles(
                 {part: (since, self._words(part)) for part, since in self._down_since.items()},
                 self._rules,

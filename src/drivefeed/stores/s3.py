@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from drivefeed.domain.errors import AlreadyExists, DrivefeedError, PartDown
+from drivefeed.domain.errors import AlreadyExists, DrivefeedError, PartDown, Transient
 from drivefeed.outbound import Outbound
 from drivefeed.ports import StoredObject
 from drivefeed.stores.keys import require_key, require_prefix
@@ -22,6 +22,8 @@ from drivefeed.stores.trial import try_out
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from botocore.response import StreamingBody
 
 _GRACE = 10.0
 _LEAST_PART = 5 << 20
@@ -95,6 +97,25 @@ class S3Store:
         Raises:
             Transient: the bytes were damaged on the way, or another writer is at the same key.
         """
+        async with self._suspecting():
+            return await self._put(key, chunks, content_type=content_type, size=size)
+
+    @asynccontextmanager
+    async def _suspecting(self) -> AsyncIterator[None]:
+        """Find out whose fault it is where a connection broke in the middle of a body.
+
+        Raises:
+            PartDown: the service does not answer at all, so it is none of the file's.
+        """
+        try:
+            yield
+        except Transient:
+            await self._threads.run(self._bucket.require)
+            raise
+
+    async def _put(
+        self, key: str, chunks: AsyncIterator[bytes], *, content_type: str, size: int | None
+    ) -> StoredObject:
         full = self._full(key)
         sizes = PartSizes(self._part_size, size)
         spare: list[bytearray] = []
@@ -149,10 +170,14 @@ class S3Store:
         full = self._full(key)
         body = await self._threads.run(self._bucket.open, full)
         try:
-            while piece := await self._threads.run(self._bucket.read, full, body, PIECE):
+            while piece := await self._piece(full, body):
                 yield piece
         finally:
             body.close()
+
+    async def _piece(self, full: str, body: StreamingBody) -> bytes:
+        async with self._suspecting():
+            return await self._threads.run(self._bucket.read, full, body, PIECE)
 
     async def fetch(self, key: str, path: Path) -> None:
         """Copy the object into a file; see :meth:`drivefeed.ports.ObjectStore.fetch`."""
@@ -179,6 +204,10 @@ class S3Store:
             yield StoredObject(
                 found.key[len(self._prefix) :], found.size, modified_at=found.modified_at
             )
+
+    async def address(self, key: str, *, seconds: int) -> str | None:
+        """Return a presigned URL; it is a secret until it expires."""
+        return await self._threads.run(self._bucket.address, self._full(key), seconds)
 
     async def abort_uploads(self, *, before: int) -> int:
         """Abort old multipart uploads; see :meth:`drivefeed.ports.ObjectStore.abort_uploads`."""

@@ -51,8 +51,8 @@ def test_a_catalog_of_a_newer_version_is_told_by_every_command(
     key = (from_tomorrow / "data" / "secret.key").read_bytes()
     (from_tomorrow / "connections.toml").write_text("")
     done = run_command("--data", "data", *words.split(), cwd=from_tomorrow, ok=[3])
-    assert "made by a newer version of drivefeed (migration 9999; this one knows" in done.stderr
-    assert "Run that version, or restore the catalog from before it." in done.stderr
+    assert "The catalog was migrated to 9999 by a newer drivefeed" in done.stderr
+    assert "Update drivefeed here" in done.stderr
     assert (from_tomorrow / "data" / "secret.key").read_bytes() == key
 
 

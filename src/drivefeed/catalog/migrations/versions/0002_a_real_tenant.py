@@ -46,10 +46,6 @@ def upgrade() -> None:
         "connections",
         sa.Column("declared", sa.Boolean(), server_default=sa.false(), nullable=False),
     )
-    op.add_column(
-        "connections",
-        sa.Column("pruned", sa.Boolean(), server_default=sa.false(), nullable=False),
-    )
     op.add_column("connections", sa.Column("url", sa.Text()))
     condition = sa.text("attention IS NOT NULL")
     op.create_index(
