@@ -24,6 +24,7 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.setting_problems import problems_in
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
     BackendSettings,
@@ -211,8 +212,9 @@ def load_settings(**overrides: Any) -> Settings:
     """
     path = os.environ.get(CONFIG_VARIABLE)
     if path and not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "is not there"
         raise NeedsAttention(
-            f"{CONFIG_VARIABLE} names '{path}', and there is no such file.",
+            f"The settings file '{path}' {what}. Name a file with --config or {CONFIG_VARIABLE}.",
             reason=Reason.MISCONFIGURED,
         )
     try:
@@ -220,12 +222,9 @@ def load_settings(**overrides: Any) -> Settings:
         hide(*secrets_in(settings))
         return settings
     except ValidationError as error:
-        lines = [
-            f"  {'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
-            for one in error.errors()
-        ]
+        lines = "\n".join(f"  {one}" for one in problems_in(error))
         raise NeedsAttention(
-            "The settings cannot be used:\n" + "\n".join(lines), reason=Reason.MISCONFIGURED
+            f"The settings cannot be used:\n{lines}", reason=Reason.MISCONFIGURED
         ) from None
     except ValueError as error:
         raise NeedsAttention(

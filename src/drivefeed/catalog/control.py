@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select, update
 
 from drivefeed.catalog.audit_log import record
+from drivefeed.catalog.engine import now_of
 from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.catalog.waiting import clear
@@ -15,6 +16,8 @@ from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
@@ -70,29 +73,45 @@ async def set_paused(
     catalog: Catalog, one: Connection, *, paused: bool, actor: str = "drivefeed"
 ) -> int:
     """Pause or resume a connection; return how many imports a resume woke."""
-    now = catalog.clock.now()
     async with catalog.write("connection.pause") as connection:
-        if paused != one.paused:
-            await record(
-                connection,
-                org_id=one.org_id,
-                actor=actor,
-                action="connection.paused" if paused else "connection.resumed",
-                subject_id=one.connection_id,
-            )
-        await connection.execute(
-            update(connections).where(connections.c.id == one.connection_id).values(paused=paused)
+        await set_paused_in(connection, one, paused=paused, actor=actor)
+    return 0 if paused else await wake_parked(catalog, one.connection_id)
+
+
+async def set_paused_in(
+    connection: AsyncConnection, one: Connection, *, paused: bool, actor: str
+) -> None:
+    """Pause or resume a connection within a transaction; see :func:`wake_parked` for the rest.
+
+    Whoever does so decides it: that a file stopped declaring it does not count any more.
+    """
+    if paused != one.paused:
+        await record(
+            connection,
+            org_id=one.org_id,
+            actor=actor,
+            action="connection.paused" if paused else "connection.resumed",
+            subject_id=one.connection_id,
         )
-        if paused:
-            return 0
+    await connection.execute(
+        update(connections)
+        .where(connections.c.id == one.connection_id)
+        .values(paused=paused, pruned=False)
+    )
+    if not paused:
         drive = await drive_in(connection, one.drive_id)
-        await wake_drive(connection, drive, due_at=now)
+        await wake_drive(connection, drive, due_at=now_of(connection))
+
+
+async def wake_parked(catalog: Catalog, connection_id: str) -> int:
+    """Let imports go on that were parked while their connection was paused; return how many."""
+    async with catalog.read() as connection:
         parked = await connection.execute(
             select(imports.c.id)
             .join(documents, documents.c.id == imports.c.document_id)
             .join(coverage, coverage.c.document_id == documents.c.id)
             .where(
-                coverage.c.connection_id == one.connection_id,
+                coverage.c.connection_id == connection_id,
                 imports.c.hold == Reason.PAUSED,
             )
         )

@@ -15,6 +15,7 @@ from drivefeed.catalog.accounts import Account, all_accounts, change_account, fi
 from drivefeed.catalog.accounts import add_account as add_row
 from drivefeed.catalog.accounts import remove_account as remove_row
 from drivefeed.catalog.connecting import ensure_org
+from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import all_orgs
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.cli.account_show import certificate_words, try_sign_in
@@ -108,8 +109,7 @@ async def _add(
                 f"There is an account '{name}' already. Choose another name, or give it a new "
                 "sign-in with 'drivefeed account reconnect'."
             )
-        # Before anybody signs in for nothing.
-        await asyncio.to_thread(lambda: parts.ring.newest)
+        await _can_seal(parts)
         draft = GraphAccount(
             account_id="",
             name=name,
@@ -157,7 +157,7 @@ async def _reconnect(
                 "Say what is new: --secret-file, --secret-stdin, --certificate or "
                 "--make-certificate."
             )
-        await asyncio.to_thread(lambda: parts.ring.newest)
+        await _can_seal(parts)
         # Somebody who signed in before is the only one who may sign in again.
         person = SignedInUser(row.user_id or "", row.user_name or "")
         before = graph_account(row, person, parts.outbound)
@@ -199,6 +199,17 @@ async def signing_parts() -> AsyncIterator[AccountParts]:
     settings = existing_settings()
     async with open_memory(settings) as catalog:
         yield await open_accounts(settings, catalog)
+
+
+async def _can_seal(parts: AccountParts) -> None:
+    """Find out whether there is a key to seal with, before anybody signs in for nothing.
+
+    Raises:
+        NeedsAttention: there is none; the sentence says what to do.
+    """
+    async with parts.catalog.read() as connection:
+        await ensure_key(connection, parts.ring)
+    await asyncio.to_thread(lambda: parts.ring.newest)
 
 
 async def _bring(parts: AccountParts, account: GraphAccount, way: Way, *, as_json: bool) -> Brought:
