@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest  # noqa: TC002 - beside what a fixture is given
 
-from drivefeed.catalog.api_keys import revoke_key
+from drivefeed.catalog.api_keys import create_key, revoke_key
+from drivefeed.catalog.sessions import end_session, open_session
 from drivefeed.web import events, watch
 from support.waiting import until
 from unit.web.conftest import ticking
@@ -105,6 +106,36 @@ async def test_a_stream_lives_and_ends_with_its_key(
         await revoke_key(house.rig.catalog, house.key.key.prefix)
         last = [name async for name, _ in stream][-1]
         assert last == "signed-out"
+
+
+@pytest.mark.parametrize("way", ["revoked", "signed out", "over"])
+async def test_nothing_that_happened_after_its_end_is_told(house: House, way: str) -> None:
+    key = house.key
+    if way == "signed out":
+        key = await open_session(house.rig.catalog, key.key)
+    elif way == "over":
+        key = await create_key(
+            house.rig.catalog, org_id=house.rig.org_id, name="short", lives_ms=60_000
+        )
+    headers = {"Authorization": f"Bearer {key.text}"}
+    if way == "signed out":
+        port = house.page.url.rpartition(":")[2]
+        headers = {"Cookie": f"drivefeed_{port}={key.text}"}
+    async with (
+        house.client(None, headers=headers) as client,
+        client.stream("GET", "/v1/events") as response,
+    ):
+        stream = told(response)
+        await anext(stream)
+        if way == "revoked":
+            await revoke_key(house.rig.catalog, key.key.prefix)
+        elif way == "signed out":
+            await end_session(house.rig.catalog, key.key)
+        else:
+            house.clock.turn(seconds=61)
+        await house.rig.bring_live("d")
+        async with ticking(house.clock):
+            assert [name async for name, _ in stream] == ["signed-out"]
 
 
 async def test_streams_end_when_the_server_does(house: House) -> None:
