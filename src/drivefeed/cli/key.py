@@ -115,13 +115,13 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Print a link that signs one browser in to the status page, once, within ten minutes."""
-    from drivefeed.cli.output import print_json
+    from drivefeed.cli.output import echo, print_json
 
     address = run(_link(org, url))
     if as_json:
         print_json({"link": address})
     else:
-        typer.echo(address)
+        echo(address)
 
 
 async def new_link(catalog: Catalog, org: str | None, url: str) -> str:

@@ -11,8 +11,10 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from drivefeed.domain.names import name_problem
 from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
+from drivefeed.domain.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +38,7 @@ class Problem:
     def __str__(self) -> str:
         where = [f"line {self.line}"] if self.line is not None else []
         where += [f"entry {self.entry}"] if self.entry is not None else []
-        return f"{', '.join(where)}: {self.sentence}" if where else self.sentence
+        return visible(f"{', '.join(where)}: {self.sentence}" if where else self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,9 @@ def _entry(
             texts[key] = value.strip()
         else:
             wrong(key, f"{key} is {value!r}; allowed: a text with characters.")
+    sentence = name_problem(texts["name"]) if "name" in texts else None
+    if sentence:
+        wrong("name", sentence)
     if not problems:
         sentence = _place_problem(texts)
         if sentence:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest  # noqa: TC002 - beside what a fixture is given
+import pytest
 
 from drivefeed.catalog.api_keys import create_key, revoke_key
 from drivefeed.catalog.sessions import end_session, open_session
