@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from drivefeed.domain.names import is_like_secret
+
+
+def _no_secret(text: str) -> str:
+    if is_like_secret(text):
+        raise ValueError("it looks like a secret, and what stands here is shown and logged")
+    return text
+
+
+Shown = Annotated[str, AfterValidator(_no_secret)]
+"""A name or an id that is shown to everybody."""
 
 
 class Section(BaseModel):

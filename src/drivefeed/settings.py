@@ -33,6 +33,7 @@ from drivefeed.setting_sections import (
     ExtractionSettings,
     S3Settings,
     Section,
+    Shown,
 )
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
@@ -43,10 +44,10 @@ _DAY_SECONDS = 24 * 3600
 class AccountSettings(Section):
     """An app registration that may read drives (app-only)."""
 
-    name: str = Field(description="What connections call this account.")
-    org: str = Field(default="default", description="The organization that owns it.")
-    tenant_id: str = Field(description="The tenant's id or one of its domains.")
-    client_id: str = Field(description="The app registration's application (client) id.")
+    name: Shown = Field(description="What connections call this account.")
+    org: Shown = Field(default="default", description="The organization that owns it.")
+    tenant_id: Shown = Field(description="The tenant's id or one of its domains.")
+    client_id: Shown = Field(description="The app registration's application (client) id.")
     client_secret: SecretStr = Field(description="One of its client secrets.")
     cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
     authority: str | None = Field(

@@ -17,6 +17,7 @@ from drivefeed.catalog.accounts import remove_account as remove_row
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.orgs import all_orgs
 from drivefeed.catalog.resuming import resume_account
+from drivefeed.certificate_files import authorities_in
 from drivefeed.cli.account_show import certificate_words, try_sign_in
 from drivefeed.cli.account_sign_in import person_signs_in
 from drivefeed.cli.account_way import bring
@@ -24,6 +25,7 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, os_user, ru
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
+from drivefeed.domain.names import is_guid, is_tenant, name_problem
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.accounts import graph_account
 from drivefeed.sources.graph.account import CLOUDS, GraphAccount, SignedInUser
@@ -60,10 +62,23 @@ class Place:
             raise typer.BadParameter(f"There is no cloud '{self.cloud}': {', '.join(CLOUDS)}.")
         if not self.tenant_id and not is_personal:
             raise typer.BadParameter("An app signs in to one tenant; name it with --tenant.")
+        # What is wrong is not shown: it may be a secret that was pasted into the wrong place.
+        if self.tenant_id and not is_tenant(self.tenant_id.strip()):
+            raise typer.BadParameter(
+                "--tenant is a tenant's id, or one of its domains such as contoso.onmicrosoft.com; "
+                "for people also organizations, consumers or common."
+            )
+        if not is_guid(self.client_id.strip()):
+            raise typer.BadParameter(
+                "--client-id is the app's Application (client) ID, from the overview of its app "
+                "registration: 00000000-0000-0000-0000-000000000000 in form."
+            )
         if self.authority and not self.authority.startswith("https://"):
             raise typer.BadParameter("The authority is an address that begins with https://.")
         if self.ca_file and not self.ca_file.is_file():
             raise typer.BadParameter(f"There is no file '{self.ca_file}'.")
+        if self.ca_file:
+            authorities_in(str(self.ca_file))
         return {
             "tenant_id": (self.tenant_id or "common").strip(),
             "client_id": self.client_id.strip(),
@@ -83,8 +98,9 @@ def add_account(
             "Say how it signs in: --secret-file, --secret-stdin, --certificate, "
             "--make-certificate, --workload-token-file, --device or --browser."
         )
-    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise typer.BadParameter(f"A name is one line of at most {_LONGEST_NAME} characters.")
+    problem = name_problem(name.strip(), longest=_LONGEST_NAME)
+    if problem is not None:
+        raise typer.BadParameter(problem)
     columns = place.columns(is_personal=way.is_personal)
     account, brought, tried = run(_add(name.strip(), org, way, columns, test=test, as_json=as_json))
     _tell(f"Account '{account.name}' was added.", account, brought, tried, as_json=as_json)

@@ -161,7 +161,7 @@ async def _list(org: str | None) -> tuple[list[ApiKey], int]:
 
 
 async def _revoke(which: str, org: str | None) -> list[ApiKey]:
-    from drivefeed.catalog.api_keys import revoke_key
+    from drivefeed.catalog.key_revoking import revoke_key
     from drivefeed.catalog.listing import org_named
 
     async with existing_catalog() as catalog:

@@ -11,6 +11,11 @@ from drivefeed.domain.visible import visible
 
 LONGEST_NAME: Final = 120
 
+_GUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_DOMAIN: Final = re.compile(
+    r"(?=.{4,253}\Z)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]{1,62}"
+)
+_MANY_TENANTS: Final = frozenset({"common", "organizations", "consumers"})
 _SECRETS: Final = re.compile(
     # What keys, links and sessions of ours begin with.
     r"\bd[fls]_[0-9a-f]{8}_"
@@ -33,6 +38,16 @@ def usable_name(name: str, *, longest: int = LONGEST_NAME) -> str:
     if problem is not None:
         raise NeedsAttention(problem, reason=Reason.MISCONFIGURED)
     return name
+
+
+def is_tenant(text: str) -> bool:
+    """Whether text can name a tenant: its id, a domain, or one of Entra's words for several."""
+    return text in _MANY_TENANTS or is_guid(text) or _DOMAIN.fullmatch(text) is not None
+
+
+def is_guid(text: str) -> bool:
+    """Whether text is an id as Entra gives them to tenants and apps."""
+    return _GUID.fullmatch(text) is not None
 
 
 def is_like_secret(text: str) -> bool:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from drivefeed.catalog.api_keys import create_key, revoke_key
+from drivefeed.catalog.api_keys import create_key
+from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.sessions import create_link
 from drivefeed.web.limits import WrongKeys
 from unit.web.conftest import furnished, serving

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from drivefeed.catalog.api_keys import create_key, revoke_key
+from drivefeed.catalog.api_keys import create_key
+from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.sessions import end_session, open_session
 from drivefeed.web import events, watch
 from support.waiting import until
