@@ -128,6 +128,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         host=settings.web_host,
         port=settings.web_port,
         url=settings.web_url,
+        folder=settings.data_dir,
         seek=seek,
     )
     log("web").info("status_page", url=page.url)

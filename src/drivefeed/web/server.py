@@ -13,9 +13,12 @@ import uvicorn
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
+from drivefeed.web.door import leaving_word
 from drivefeed.web.site import Site
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from drivefeed.catalog.engine import Catalog
     from drivefeed.web.site import Seek
 
@@ -32,6 +35,7 @@ class StatusPage:
         host: the address to bind; 127.0.0.1 for this machine alone.
         port: 0 for any that is free.
         url: where people reach it, if that is not the bound address: that of a proxy.
+        folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
 
     Attributes:
@@ -45,11 +49,14 @@ class StatusPage:
         host: str,
         port: int,
         url: str = "",
+        folder: Path | None = None,
         seek: Seek | None = None,
     ) -> None:
         self._socket = _bound(host, port)
+        self._folder = folder
         bound = self._socket.getsockname()[1]
-        self.site = Site(catalog, url.rstrip("/") or address_of(host, bound), seek)
+        self._address = address_of(host, bound)
+        self.site = Site(catalog, url.rstrip("/") or self._address, seek)
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -60,6 +67,11 @@ class StatusPage:
 
     async def run(self) -> None:
         """Serve until closed."""
+        folder = self._folder
+        with leaving_word(folder, self._address) if folder else nullcontext():
+            await self._serve()
+
+    async def _serve(self) -> None:
         config = uvicorn.Config(
             guarded(routes_of(self.site)),
             log_config=None,

@@ -9,10 +9,14 @@ import httpx
 from drivefeed.catalog.api_keys import create_key
 from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.sessions import create_link
+from drivefeed.web.door import word_of_page
 from drivefeed.web.limits import WrongKeys
+from support.waiting import until
 from unit.web.conftest import furnished, serving
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from drivefeed.catalog.engine import Catalog
     from unit.web.conftest import House
 
@@ -163,3 +167,11 @@ async def test_only_our_names_are_answered(house: House) -> None:
         assert answer.status_code == (200 if host in ours else 421), host
         if host in others:
             assert answer.json()["reason"] == "unknown_host"
+
+
+async def test_a_page_says_where_it_is_while_it_runs(catalog: Catalog, tmp_path: Path) -> None:
+    async with serving(catalog, folder=tmp_path, url="https://feed.example") as page:
+        bound = await until(lambda: word_of_page(tmp_path), what="word of the page")
+        assert bound.startswith("http://127.0.0.1:")
+        assert page.url == "https://feed.example"
+    assert word_of_page(tmp_path) is None
