@@ -1,4 +1,4 @@
-"""Where what runs leaves word of itself in the data folder; known without loading the web server."""
+"""Where what runs leaves word of itself, in the data folder; loads no web server."""
 
 from __future__ import annotations
 

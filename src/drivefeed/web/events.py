@@ -139,7 +139,7 @@ class EventStream(Response):
     async def _go_on(self, listener: Listener, send: Send) -> None:
         await _say(send, f"retry: {_RETRY_MS}\n\n")
         sent: dict[tuple[str, str], str] = {}
-        while not self._site.watch.closed:
+        while not (self._site.watch.closed or listener.is_dismissed):
             view = await listener.next_view(HEARTBEAT_SECONDS)
             # An org where something happens all the time never comes to a heartbeat.
             try:

@@ -13,6 +13,7 @@ import uvicorn
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
+from drivefeed.web.connections import PatientProtocol
 from drivefeed.web.door import leaving_word
 from drivefeed.web.site import Site
 
@@ -74,6 +75,7 @@ class StatusPage:
     async def _serve(self) -> None:
         config = uvicorn.Config(
             guarded(routes_of(self.site)),
+            http=PatientProtocol,
             log_config=None,
             access_log=False,
             server_header=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,27 @@ async def test_there_is_room_for_so_many_listeners(
         second = await client.get("/v1/events")
         assert second.status_code == 503
         assert second.json()["reason"] == "too_many_listeners"
+
+
+async def test_an_org_that_listens_much_leaves_room_for_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MOST_LISTENERS", 3)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(house.client(house.key))
+        own = [
+            told(await stack.enter_async_context(client.stream("GET", "/v1/events")))
+            for _ in range(3)
+        ]
+        for stream in own:
+            await anext(stream)
+        other = await stack.enter_async_context(house.client(house.strange_key))
+        answer = await stack.enter_async_context(other.stream("GET", "/v1/events"))
+        assert answer.status_code == 200
+        # The oldest went for it; the others stay, and one more of either is too many.
+        assert [name async for name, _ in own[0] if name == "connection"] == []
+        assert (await client.get("/v1/events")).status_code == 503
+        assert (await other.get("/v1/events")).status_code == 503
 
 
 async def test_a_stream_lives_and_ends_with_its_key(
