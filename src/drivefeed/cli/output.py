@@ -87,7 +87,11 @@ def say(words: RenderableType = "", *, indent: int = 0) -> None:
     elif isinstance(words, Text):
         console().print(Text(" " * indent) + words, soft_wrap=True)
     else:
-        console().print(words)
+        # A table fills its columns with blanks, which no program wants.
+        with console().capture() as printed:
+            console().print(words)
+        lines = (line.rstrip(" ") for line in printed.get().split("\n"))
+        console().file.write("\n".join(lines))
 
 
 def escape(name: str) -> str:

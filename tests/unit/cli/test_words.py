@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from drivefeed.cli.output import VisibleConsole, console, echo, escape, print_json, say
+from drivefeed.cli.output import VisibleConsole, console, echo, escape, new_table, print_json, say
 from drivefeed.cli.search import show_hit
 from drivefeed.cli.trouble import complain
 from drivefeed.cli.words import count_of, duration_of, folded, shortened, size_of
@@ -148,3 +148,14 @@ def test_what_is_no_name(name: str) -> None:
     with pytest.raises(NeedsAttention) as refused:
         usable_name(name)
     assert not name.strip() or name not in str(refused.value)
+
+
+def test_a_table_in_a_pipe_has_no_blanks_at_the_ends_of_its_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console.cache_clear()
+    table = new_table("name", "state")
+    table.add_row("a longer name", "")
+    table.add_row("a", "ok")
+    say(table)
+    assert capsys.readouterr().out == "name           state\na longer name\na              ok\n"
