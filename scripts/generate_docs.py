@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pydantic import BaseModel  # noqa: E402 - path first
 
+from drivefeed.backends import contract  # noqa: E402 - path first
+from drivefeed.backends.openapi import described  # noqa: E402 - path first
 from drivefeed.domain.explanations import EXPLANATIONS, Kind  # noqa: E402 - path first
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
 from drivefeed.domain.model import Policy  # noqa: E402 - path first
@@ -28,15 +30,17 @@ from drivefeed.domain.policy_options import OPTIONS  # noqa: E402 - path first
 from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
+from drivefeed.services.conformance.kit import CHECKS  # noqa: E402 - path first
 from drivefeed.setting_sections import (  # noqa: E402 - path first
+    BackendSettings,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
 )
-from drivefeed.settings import (  # noqa: E402 - path first
+from drivefeed.settings import Settings  # noqa: E402 - path first
+from drivefeed.settings_folders import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
-    Settings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first
     ChannelSettings,
@@ -188,7 +192,60 @@ def policy_options() -> str:
     return table(("Option", "Default", "Meaning"), rows)
 
 
+def backend_addresses() -> str:
+    """List the addresses of the backend contract."""
+    rows = [
+        (f"`{method.upper()} {path}`", asked["summary"])
+        for path, methods in described()["paths"].items()
+        for method, asked in methods.items()
+    ]
+    return table(("Address", "What it does"), rows)
+
+
+def backend_shape(model: type[BaseModel]) -> str:
+    """List the members of an object of the backend contract."""
+    members = model.model_json_schema()["properties"]
+    rows = []
+    for name, field in model.model_fields.items():
+        must = "yes" if field.is_required() else ""
+        words = field.description or ""
+        if not words and "$ref" in members[name]:
+            words = {"content": "Where the bytes are."}.get(name, "")
+            if name == "state":
+                words = ", ".join(f"`{one}`" for one in contract.JobState) + "."
+        rows.append((f"`{name}`", must, words))
+    return table(("Member", "Required", "What it is"), rows)
+
+
+def backend_reasons() -> str:
+    """List the reasons for which a backend may refuse a file."""
+    rows = [(f"`{one}`", EXPLANATIONS[one].meaning) for one in contract.REFUSALS]
+    return table(("Reason", "What it means"), rows)
+
+
+def backend_answers() -> str:
+    """List the answers of a backend, and what becomes of them."""
+    rows = [
+        (status, f"`{code}`" if isinstance(code, contract.Code) else code, does, word)
+        for status, code, does, word in contract.ANSWERS
+    ]
+    return table(("Status", "Code", "drivefeed", "In a word"), rows)
+
+
+def backend_checks() -> str:
+    """List the checks of the conformance kit."""
+    return table(("Check", "What must be so"), [(f"`{one.name}`", one.what) for one in CHECKS])
+
+
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/backend-contract.md": {
+        "backend addresses": backend_addresses,
+        "backend submission": lambda: backend_shape(contract.SubmissionShape),
+        "backend job": lambda: backend_shape(contract.JobShape),
+        "backend reasons": backend_reasons,
+        "backend answers": backend_answers,
+        "backend checks": backend_checks,
+    },
     "docs/architecture.md": {
         "lifecycle picture": lifecycle_picture,
         "lifecycle table": lifecycle_table,
@@ -201,6 +258,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "settings": lambda: settings(Settings, "DRIVEFEED_"),
         "accounts": lambda: settings(AccountSettings),
         "connections": lambda: settings(ConnectionSettings),
+        "backends": lambda: settings(BackendSettings),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),
@@ -218,6 +276,7 @@ def expected() -> dict[Path, str]:
         SystemExit: a file lost the markers of a section.
     """
     found = {ROOT / "bull-board" / "queues.json": as_json(queues_json(PREFIX))}
+    found[ROOT / "docs" / "backend-contract.openapi.json"] = as_json(described())
     for stage in Stage:
         found[ROOT / "docs" / "schemas" / f"{stage}.json"] = as_json(payload_schema(stage))
     for name, sections in SECTIONS.items():

@@ -8,6 +8,11 @@ import os
 # fails to compile it there ("AST constructor recursion depth mismatch") when the collector runs.
 from hypothesis import HealthCheck, settings
 
+from support.catalogs import catalog_url
+from support.postgres import own_postgres, postgres_server, postgres_url
+
+__all__ = ["catalog_url", "own_postgres", "postgres_server", "postgres_url"]
+
 # A busy machine must not fail a test: no example has a deadline, and slow ones are no defect. In
 # CI the examples are the same each time; elsewhere they are new ones.
 settings.register_profile(

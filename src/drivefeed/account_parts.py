@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from drivefeed.outbound import Outbound
     from drivefeed.secrets.ring import KeyRing
     from drivefeed.services.accounts import AccountBook
-    from drivefeed.settings import AccountSettings, Settings
+    from drivefeed.settings import Settings
+    from drivefeed.settings_folders import AccountSettings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.auth import Credential
     from drivefeed.sources.graph.tokens import TokenStore

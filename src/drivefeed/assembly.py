@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.backends.embedded import EmbeddedBackend
+from drivefeed.bootstrap import backend_credentials
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -90,21 +90,28 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses."""
+def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing."""
     catalog = parts.catalog
-    backend = EmbeddedBackend(parts.jobs, parts.index)
+    backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
-    return [
+    stages: list[StageRun] = [
         Discover(catalog, parts.source),
         Admit(catalog),
-        Transfer(catalog, parts.source, parts.store),
-        Submit(catalog, backend, deadline_ms=deadline_ms),
-        Poll(catalog, backend),
-        Publish(catalog, backend),
-        Withdraw(catalog, backend, parts.store),
-        Index(catalog, indexing, parts.jobs),
+        Transfer(
+            catalog,
+            parts.source,
+            parts.store,
+            count_pages=indexing.files.count_pages if indexing else None,
+        ),
+        Submit(catalog, backends, deadline_ms=deadline_ms),
+        Poll(catalog, backends),
+        Publish(catalog, backends),
+        Withdraw(catalog, backends, parts.store),
     ]
+    if indexing is not None:
+        stages.append(Index(catalog, indexing, parts.jobs))
+    return stages
 
 
 async def open_page(parts: Parts) -> StatusPage | None:
@@ -130,6 +137,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         url=settings.web_url,
         folder=settings.data_dir,
         seek=seek,
+        credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)
     return page

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_accounts
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.account_parts import AccountParts
+    from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
-    from drivefeed.ports import Checkpoint, Clock, Ids, ObjectStore
-    from drivefeed.settings import AccountSettings, ConnectionSettings, Settings
+    from drivefeed.ports import Checkpoint, Clock, Ids, IngestionBackend, ObjectStore
+    from drivefeed.settings import Settings
+    from drivefeed.settings_folders import AccountSettings, ConnectionSettings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
+    from drivefeed.stages.backends import Backends
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class Parts:
     index: Shelf
     jobs: CatalogIndexJobs
     signing: AccountParts
+    backends: Backends
 
     @property
     def searcher(self) -> Searcher:
@@ -88,12 +93,18 @@ async def open_memory(
     settings: Settings, around: Surroundings | None = None
 ) -> AsyncIterator[Catalog]:
     """Open the catalog alone, for what needs nothing else."""
-    from drivefeed.catalog.engine import open_catalog
+    from drivefeed.catalog.engine import PostgresLimits, open_catalog
 
     around = around or Surroundings.real()
     make_data_dir(settings)
     catalog = await open_catalog(
-        settings.catalog_url, clock=around.clock, ids=around.ids, checkpoint=around.checkpoint
+        settings.catalog_url,
+        clock=around.clock,
+        ids=around.ids,
+        checkpoint=around.checkpoint,
+        limits=PostgresLimits(**settings.database.model_dump()),
+        # Nobody but a test turns its clock, and then no machine has another one.
+        follows_database=isinstance(around.clock, SystemClock),
     )
     try:
         yield catalog
@@ -106,6 +117,7 @@ async def open_parts(
     settings: Settings, around: Surroundings | None = None
 ) -> AsyncIterator[Parts]:
     """Open catalog, source, store and index; nothing is asked of them yet."""
+    from drivefeed.backends.embedded import EmbeddedBackend
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
     from drivefeed.embedding import open_shelf
     from drivefeed.sources.graph.source import GraphSource
@@ -127,6 +139,7 @@ async def open_parts(
         stack.push_async_callback(store.aclose)
         index = await open_shelf(settings, catalog)
         stack.push_async_callback(index.aclose)
+        jobs = CatalogIndexJobs(catalog)
         parts = Parts(
             settings=settings,
             around=around,
@@ -135,9 +148,11 @@ async def open_parts(
             accounts=signing.accounts,
             store=store,
             index=index,
-            jobs=CatalogIndexJobs(catalog),
+            jobs=jobs,
             signing=signing,
+            backends=open_backends(settings, around, store, EmbeddedBackend(jobs, index)),
         )
+        stack.push_async_callback(parts.backends.aclose)
         yield parts
 
 
@@ -159,6 +174,57 @@ def open_store(settings: Settings) -> ObjectStore:
         prefix=s3.prefix,
         outbound=outbound_of(settings),
     )
+
+
+def open_backends(
+    settings: Settings,
+    around: Surroundings,
+    store: ObjectStore,
+    embedded: IngestionBackend | None = None,
+) -> Backends:
+    """Return our own backend, if it is given, and those of the settings.
+
+    Nothing is connected yet.
+    """
+    from drivefeed.stages.backends import Backends
+
+    if not settings.backends:
+        return Backends(embedded)
+    from drivefeed.backends.http import HttpBackend, Place
+
+    outbound = outbound_of(settings)
+    page = settings.web_url.rstrip("/")
+    others: dict[str, IngestionBackend] = {}
+    credentials = backend_credentials(settings)
+    for name, one in settings.backends.items():
+        others[name] = HttpBackend(
+            Place(
+                name=name,
+                url=one.url,
+                credential=credentials[name],
+                by_url=one.content == "url",
+                timeout_seconds=one.timeout_seconds,
+                ca_file=str(one.ca_file) if one.ca_file else None,
+                call_url=f"{page}/v1/backends/{name}/calls" if one.calls else None,
+            ),
+            address=partial(store.address, seconds=one.url_seconds),
+            outbound=outbound,
+            clock=around.clock,
+            ids=around.ids,
+        )
+    return Backends(embedded, others)
+
+
+def backend_credentials(settings: Settings) -> dict[str, Credential]:
+    """Return the secrets that are shared with the backends of the settings, by name."""
+    from drivefeed.backends.signing import Credential
+
+    return {
+        name: Credential(
+            one.secret.get_secret_value(), "bearer" if one.auth == "bearer" else "hmac"
+        )
+        for name, one in settings.backends.items()
+    }
 
 
 async def load_accounts(parts: Parts) -> None:

@@ -1,4 +1,4 @@
-"""The daemon: all roles in one process, started in order and ended in order."""
+"""The daemon: one role or all of them in one process, started in order and ended in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import socket
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
@@ -18,17 +18,17 @@ from drivefeed.assembly import (
     stages_of,
     windows_of,
 )
-from drivefeed.bootstrap import connect_all
 from drivefeed.catalog import heartbeats
-from drivefeed.domain.errors import DrivefeedError
 from drivefeed.embedding import difference
+from drivefeed.errands import Errands
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
-from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
+from drivefeed.roles import UP, owns_embedded_index
 from drivefeed.services.loop import LoopWatch
+from drivefeed.services.ownership import IndexOwnership
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
@@ -41,20 +41,26 @@ from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
+    from drivefeed.indexer.indexing import Indexing
+    from drivefeed.roles import Role
     from drivefeed.services.reindex import Reindexing
 
-_CONNECT_AGAIN_SECONDS = 10.0
-_ACCOUNTS_SECONDS = 5.0
-"""Between two looks at the catalog for accounts that were added or changed."""
+_LONGEST_HOST = 40
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
 
 
+def owner_name(host: str, pid: int, fresh: str) -> str:
+    """Name a process in claims and heartbeats, within the width of their columns."""
+    return f"{host[:_LONGEST_HOST]}-{pid}-{fresh[:8]}"
+
+
 class Daemon:
-    """Everything in one process over open parts.
+    """Everything, or one role, in one process over open parts.
 
     Args:
+        role: what it does of the whole.
         pace_seconds: a wait before each run of a stage that works on a file, for demos.
 
     Attributes:
@@ -62,18 +68,19 @@ class Daemon:
         loop_watch: how long the event loop stalled.
     """
 
-    def __init__(self, parts: Parts, *, pace_seconds: float = 0.0) -> None:
+    def __init__(self, parts: Parts, *, role: Role = UP, pace_seconds: float = 0.0) -> None:
         self.parts = parts
+        self.role = role
         self._pace_seconds = pace_seconds
         self.ready = asyncio.Event()
         self._queue: BullmqQueue | None = None
         self._runner: Runner | None = None
         self._workers: Workers | None = None
+        self._ownership: IndexOwnership | None = None
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
-        self.owner = f"{socket.gethostname()}-{os.getpid()}-{parts.around.ids.new()[:8]}"
+        self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
         self._stop = asyncio.Event()
-        self._accounts_changed = asyncio.Event()
 
     @property
     def pace_seconds(self) -> float:
@@ -136,41 +143,44 @@ class Daemon:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await self._open_queue(stack)
-            workers, relay, schedule, reindexing = await self._assemble(stack, queue)
-            local = LocalApi(
-                self.parts.settings.data_dir,
-                catalog=self.parts.catalog,
-                searcher=self.parts.searcher,
-                index=self.parts.index,
-                reindexing=reindexing,
-                breakers=self.breakers,
-                loop_watch=self.loop_watch,
-            )
-            page = await open_page(self.parts)
+            indexing = await self._open_indexing(stack)
+            workers, relay, schedule = await self._assemble(queue, indexing)
+            local, reindexing = self._open_door(indexing)
+            errands = Errands(self.parts)
+            page = await open_page(self.parts) if self.role.is_whole else None
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(self.loop_watch.run(), name="loop watch"),
                     group.create_task(relay.run(), name="relay"),
-                    group.create_task(local.run(), name="local API"),
-                    group.create_task(self._connect(), name="connect"),
-                    group.create_task(reindexing.run(), name="reindex"),
-                    group.create_task(self._follow_accounts(), name="accounts"),
-                    group.create_task(self._use_idle_sign_ins(), name="idle sign-ins"),
+                    group.create_task(errands.follow_accounts(), name="accounts"),
                 ]
+                if self.role.schedules:
+                    background += [
+                        group.create_task(errands.connect(), name="connect"),
+                        group.create_task(errands.use_idle_sign_ins(), name="idle sign-ins"),
+                    ]
+                if local is not None and reindexing is not None:
+                    background += [
+                        group.create_task(local.run(), name="local API"),
+                        group.create_task(reindexing.run(), name="reindex"),
+                    ]
+                if self._ownership is not None:
+                    background.append(group.create_task(self._ownership.keep(), name="index"))
                 if page is not None:
                     background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
                 _spare_the_collector()
                 self.ready.set()
-                _log.info("ready", owner=self.owner)
+                _log.info("ready", owner=self.owner, role=self.role.name)
                 await self._stop.wait()
                 _log.info("stopping", grace_seconds=self.parts.settings.shutdown_seconds)
                 schedule.stop()
                 background[1].cancel()
                 await workers.close(grace=self.parts.settings.shutdown_seconds)
                 await working
-                await local.close()
+                if local is not None:
+                    await local.close()
                 if page is not None:
                     await page.close()
                 for task in background:
@@ -192,7 +202,7 @@ class Daemon:
             await self._bury_all()
         else:
             url = settings.redis_url.get_secret_value()
-            if settings.is_for_one_process:
+            if self.role.is_whole and settings.is_for_one_process:
                 stack.enter_context(alone_on(settings.data_dir / "queue"))
                 await self._bury_all()
         queue = BullmqQueue(
@@ -214,14 +224,39 @@ class Daemon:
         if freed:
             _log.info("work_resumes", count=freed)
 
-    async def _assemble(
-        self, stack: AsyncExitStack, queue: BullmqQueue
-    ) -> tuple[Workers, Relay, Schedule, Reindexing]:
-        parts = self.parts
-        await heartbeats.beat(parts.catalog, self.owner, "up")
-        if words := await difference(parts.settings, parts.catalog):
+    async def _open_indexing(self, stack: AsyncExitStack) -> Indexing | None:
+        """Make what does index jobs, in the process to which the index belongs."""
+        if not self.role.indexes:
+            return None
+        if owns_embedded_index(self.parts.settings, self.role):
+            self._ownership = IndexOwnership(self.parts.catalog, self.owner)
+            await self._ownership.take()
+            stack.push_async_callback(self._ownership.give_back)
+        if words := await difference(self.parts.settings, self.parts.catalog):
             _log.warning("embedding_differs", words=words)
-        indexing = await open_indexing(parts, stack)
+        return await open_indexing(self.parts, stack)
+
+    def _open_door(self, indexing: Indexing | None) -> tuple[LocalApi | None, Reindexing | None]:
+        """Make what answers commands on this machine: searches, and reindexing."""
+        if indexing is None:
+            return None, None
+        reindexing = open_reindexing(self.parts, indexing)
+        local = LocalApi(
+            self.parts.settings.data_dir,
+            catalog=self.parts.catalog,
+            searcher=self.parts.searcher,
+            index=self.parts.index,
+            reindexing=reindexing,
+            breakers=self.breakers,
+            loop_watch=self.loop_watch,
+        )
+        return local, reindexing
+
+    async def _assemble(
+        self, queue: BullmqQueue, indexing: Indexing | None
+    ) -> tuple[Workers, Relay, Schedule]:
+        parts = self.parts
+        await heartbeats.beat(parts.catalog, self.owner, self.role.name)
         concurrency = concurrency_of(parts.settings)
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
@@ -229,7 +264,7 @@ class Daemon:
         workers = self._workers = Workers(
             queue,
             self._runner,
-            stages_of(parts, indexing),
+            [one for one in stages_of(parts, indexing) if one.stage in self.role.stages],
             concurrency=concurrency,
         )
         relay = Relay(
@@ -238,51 +273,19 @@ class Daemon:
             windows=windows_of(concurrency),
             attempts=attempts_of(parts.settings),
         )
-        schedule = Schedule(parts.catalog, relay, parts.store, owner=self.owner, role="up")
-        breakers = self.breakers
-        notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
-        schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
-        return workers, relay, schedule, open_reindexing(parts, indexing)
-
-    async def _follow_accounts(self) -> None:
-        """Open accounts that were added or changed elsewhere; cheap while there are none."""
-        book = self.parts.signing.book
-        said: frozenset[str] = frozenset()
-        while True:
-            for words in book.left_out - said:
-                _log.warning("account_left_out", error=words)
-            said = book.left_out
-            await asyncio.sleep(_ACCOUNTS_SECONDS)
-            try:
-                for name in await book.refresh():
-                    _log.info("account_opened", account=name)
-                    self._accounts_changed.set()
-            except DrivefeedError as error:
-                _log.warning("accounts_wait", error=str(error))
-
-    async def _use_idle_sign_ins(self) -> None:
-        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
-        signing = self.parts.signing
-        while True:
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
-            for name in await refresh_idle_sign_ins(
-                signing.catalog, signing.accounts, signing.credential
-            ):
-                _log.info("idle_sign_in_refreshed", account=name)
-
-    async def _connect(self) -> None:
-        """Connect the folders of the settings; keep trying while Microsoft does not answer."""
-        while True:
-            try:
-                await connect_all(self.parts)
-            except DrivefeedError as error:
-                _log.warning("connections_wait", error=str(error))
-                self._accounts_changed.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
-                        await self._accounts_changed.wait()
-            else:
-                return
+        schedule = Schedule(
+            parts.catalog,
+            relay,
+            parts.store,
+            owner=self.owner,
+            role=self.role.name,
+            is_whole=self.role.schedules,
+        )
+        if self.role.schedules:
+            breakers = self.breakers
+            notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
+            schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+        return workers, relay, schedule
 
 
 def _spare_the_collector() -> None:

@@ -180,6 +180,13 @@ class ObjectStore(Protocol):
         """Yield all objects whose key starts with ``prefix``, in key order."""
         ...
 
+    async def address(self, key: str, *, seconds: int) -> str | None:
+        """Return a URL that gives the object to anybody for some time, or None without any.
+
+        Whether the object is there is not looked up.
+        """
+        ...
+
     async def abort_uploads(self, *, before: int) -> int:
         """Abort unfinished uploads begun before that time; return how many."""
         ...
@@ -359,6 +366,8 @@ class BackendStatus:
         progress: percent.
         pages, chunks: set when it is done.
         again_after_ms: when to ask again, where the backend knows better than we do.
+        live: whether what the job brought in is shown now. A job that ends when a higher seq of
+            its document was submitted leaves it hidden until it is told otherwise.
     """
 
     state: BackendState
@@ -368,6 +377,7 @@ class BackendStatus:
     chunks: int | None = None
     reason: Reason | None = None
     detail: str = ""
+    live: bool = True
 
 
 class IngestionBackend(Protocol):
@@ -443,6 +453,7 @@ class IndexJob:
     chunks: int | None = None
     reason: Reason | None = None
     detail: str = ""
+    shown: bool = True
 
 
 class IndexJobs(Protocol):
@@ -464,6 +475,14 @@ class IndexJobs(Protocol):
         """Record progress; ignored unless the job is queued."""
         ...
 
+    async def is_overtaken(self, job: IndexJob) -> bool:
+        """Tell whether a higher seq of the job's document was submitted."""
+        ...
+
+    async def set_shown(self, key: str, *, shown: bool) -> None:
+        """Record whether what the job of a key brought in is shown; fine if there is none."""
+        ...
+
     async def finish(
         self,
         job_id: str,
@@ -473,6 +492,7 @@ class IndexJobs(Protocol):
         chunks: int | None = None,
         reason: Reason | None = None,
         detail: str = "",
+        shown: bool = True,
     ) -> bool:
         """End a queued job and make the poll of its import due now; False if it had ended."""
         ...

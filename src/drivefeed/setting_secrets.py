@@ -35,6 +35,8 @@ def secrets_in(value: object) -> Iterator[str]:
 def _secrets_of(text: str) -> Iterator[str]:
     with suppress(ValueError):
         parts = urlsplit(text)
+        if parts.scheme == "sqlite":
+            return  # a file's path
         if parts.password:
             yield unquote(parts.password)
         elif parts.netloc and len(parts.path) <= _LONGEST_OPEN_PATH and not parts.query:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import date  # noqa: TC003 - pydantic reads the annotations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -22,103 +21,28 @@ from pydantic_settings import (
 )
 
 from drivefeed.domain.errors import NeedsAttention
-from drivefeed.domain.policies import read_policy
-from drivefeed.domain.policy_options import BY_NAME
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
+    BackendSettings,
+    DatabaseSettings,
+    DatabaseUrl,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
-    Section,
-    Shown,
+    require_backends,
+)
+from drivefeed.settings_folders import (  # noqa: TC001 (pydantic reads it when the class is made)
+    AccountSettings,
+    ConnectionSettings,
 )
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 PAGE_URL = r"https?://[^/?#@\\\s]+/?"
 """A web address without anything behind its host and port."""
-_DAY_SECONDS = 24 * 3600
-
-
-class AccountSettings(Section):
-    """An app registration that may read drives (app-only)."""
-
-    name: Shown = Field(description="What connections call this account.")
-    org: Shown = Field(default="default", description="The organization that owns it.")
-    tenant_id: Shown = Field(description="The tenant's id or one of its domains.")
-    client_id: Shown = Field(description="The app registration's application (client) id.")
-    client_secret: SecretStr = Field(description="One of its client secrets.")
-    cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
-    authority: str | None = Field(
-        default=None, description="Sign-in service, if not the cloud's own."
-    )
-    graph_url: str | None = Field(default=None, description="Graph, if not the cloud's own.")
-    ca_file: Path | None = Field(
-        default=None, description="PEM file with certificates to trust too."
-    )
-
-
-class ConnectionSettings(Section):
-    """A folder that should flow in."""
-
-    account: str = Field(description="Name of the account through which it is read.")
-    drive_id: str = Field(description="Microsoft's id of the drive or document library.")
-    folder: str = Field(default="", description="Path below the drive's root; empty for all of it.")
-    name: str = Field(default="", description="What it is called; empty for the folder's path.")
-    subfolders: bool = Field(default=True, description="Whether folders below it count as well.")
-    include: list[str] = Field(
-        default=[], description="Globs; with any, only files that match one are wanted."
-    )
-    exclude: list[str] = Field(
-        default=[], description="Globs; files that match one are not wanted."
-    )
-    types: list[str] = Field(
-        default=[], description="Endings such as pdf; empty for all that can be read."
-    )
-    max_bytes: Annotated[int, Field(gt=0)] = Field(
-        default=4 * 1024**3, description="Larger files are skipped."
-    )
-    on_delete: Annotated[str, Field(pattern="^(mirror|keep)$")] = Field(
-        default="mirror", description="mirror removes what the source removed; keep keeps it."
-    )
-    grace_seconds: Annotated[float, Field(ge=0)] = Field(
-        default=7 * _DAY_SECONDS,
-        description="How long removed content stays hidden before it is erased.",
-    )
-    brake_count: Annotated[int, Field(ge=0)] = Field(
-        default=50, description="More removals at once than this stop and ask."
-    )
-    brake_percent: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=20, description="A larger share at once stops and asks as well."
-    )
-    brake_floor: Annotated[int, Field(ge=1)] = Field(
-        default=10, description="The fewest removals that a share can stop."
-    )
-    modified_since: str | date = Field(
-        default="none", description=BY_NAME["modified_since"].meaning
-    )
-    priority: str = Field(default="normal", description=BY_NAME["priority"].meaning)
-    interval: str = Field(default="none", description=BY_NAME["interval"].meaning)
-    quiet_hours: str = Field(default="none", description=BY_NAME["quiet_hours"].meaning)
-    time_zone: str = Field(default="UTC", description=BY_NAME["time_zone"].meaning)
-    backend: str = Field(default="embedded", description=BY_NAME["backend"].meaning)
-    deadline: str = Field(default="none", description=BY_NAME["deadline"].meaning)
-
-    @property
-    def policy(self) -> dict[str, Any]:
-        """The options of its policy, by the names of the table of options."""
-        renamed = {"max_size": self.max_bytes, "grace": self.grace_seconds}
-        return {name: renamed.get(name, getattr(self, name, None)) for name in BY_NAME}
-
-    @model_validator(mode="after")
-    def _check_together(self) -> Self:
-        _, wrong = read_policy(self.policy, now=0)
-        if wrong:
-            raise ValueError(" ".join(wrong.values()))
-        return self
 
 
 class Settings(BaseSettings):
@@ -129,10 +53,19 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")
-    database_url: str = Field(
-        default="",
-        description="sqlite:///…; empty for a file in the data folder.",
+    database_url: DatabaseUrl = Field(
+        default=None,
+        description="postgresql://user:password@host/name?sslmode=verify-full, with libpq's "
+        "parameters, or sqlite:///…; empty for a file in the data folder.",
         validation_alias=AliasChoices("DRIVEFEED_DATABASE_URL", "DATABASE_URL", "database_url"),
+    )
+    database: DatabaseSettings = Field(
+        default=DatabaseSettings(), description="What one process may use of a Postgres."
+    )
+    shared_objects: bool = Field(
+        default=False,
+        description="Whether all processes see the same data folder, so that objects may be kept "
+        "in it although there are many.",
     )
     redis_url: SecretStr | None = Field(
         default=None,
@@ -173,6 +106,9 @@ class Settings(BaseSettings):
     )
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
         default=6 * 3600.0, description="After this time a backend that has not finished is late."
+    )
+    backends: dict[str, BackendSettings] = Field(
+        default={}, description="Ingestion backends besides our own, by name."
     )
     ru_share: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8, description="The part of Microsoft's resource units a minute that we spend."
@@ -221,6 +157,12 @@ class Settings(BaseSettings):
         default="info", description="debug, info, warning or error."
     )
 
+    @model_validator(mode="after")
+    def _check_backends(self) -> Self:
+        named = {one.folder or one.drive_id: one.backend for one in self.connections}
+        require_backends(self.backends, named, web_url=self.web_url)
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -245,7 +187,8 @@ class Settings(BaseSettings):
     @property
     def catalog_url(self) -> str:
         """The database's URL."""
-        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
+        given = self.database_url.get_secret_value() if self.database_url else ""
+        return given or f"sqlite:///{self.data_dir.absolute() / 'catalog.sqlite'}"
 
     @property
     def is_for_one_process(self) -> bool:

@@ -95,20 +95,23 @@ class _Redacting(logging.Formatter):
 
 
 class _Forgiving:
-    """A stream that loses lines while the disk is full, where work must not stop for a log."""
+    """A stream that loses lines where work must not stop for a log.
+
+    The disk may be full, and what ends last may speak when the stream is closed already.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         """Write, or lose the line."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             return self._stream.write(text)
         return 0
 
     def flush(self) -> None:
         """Flush as far as there is room."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self._stream.flush()
 
 

@@ -90,7 +90,8 @@ class DirectoryDrive(Drive):
                 look, plan = await asyncio.to_thread(self._look)
             except FolderGoneError as error:
                 raise GraphError(503, "serviceNotAvailable", str(error)) from error
-            self._note_left_out(look.left_out)
+            unread = dict.fromkeys(look.unreadable, "graphsim could not read this folder")
+            self._note_left_out(look.left_out | unread)
             self._unsaved |= self._apply(look, plan)
             await self._save()
             self.looks += 1

@@ -126,7 +126,7 @@ def a_catalog_of_an_older_version(here: Installation, *_: object) -> Iterator[tu
 def a_catalog_of_a_newer_version(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
     here.sql("UPDATE alembic_version SET version_num = '9001'")
     yield {("red", "catalog")}, "Run that version"
-    here.sql("UPDATE alembic_version SET version_num = '0002'")
+    here.sql("UPDATE alembic_version SET version_num = '0003'")
 
 
 def another_journal(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason
@@ -17,15 +17,14 @@ from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from drivefeed.ports import IndexJobs
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+async def rig(catalog_url: str) -> AsyncIterator[Rig]:
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        catalog_url,
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,
@@ -143,3 +142,26 @@ async def test_an_end_wakes_no_other_stage(jobs: IndexJobs, rig: Rig, sent: Subm
     before = await rig.reminder(one.import_id)
     assert await jobs.finish(job.job_id, IndexJobState.CANCELLED)
     assert await rig.reminder(one.import_id) == before
+
+
+async def test_a_job_is_overtaken_by_a_higher_seq_of_its_document(
+    jobs: IndexJobs, sent: Submission
+) -> None:
+    job = await jobs.create(sent)
+    assert not await jobs.is_overtaken(job)
+    await jobs.create(replace(sent, key="other:1", document_id="another document", seq=9))
+    assert not await jobs.is_overtaken(job)
+    higher = await jobs.create(replace(sent, key=f"{sent.import_id}:2", round=2, seq=2**53 - 1))
+    assert await jobs.is_overtaken(job)
+    assert not await jobs.is_overtaken(higher)
+
+
+async def test_what_is_shown_is_remembered(jobs: IndexJobs, sent: Submission) -> None:
+    job = await jobs.create(sent)
+    await jobs.finish(job.job_id, IndexJobState.DONE, shown=False)
+    for shown in (True, False):
+        await jobs.set_shown(sent.key, shown=shown)
+        after = await jobs.get(job.job_id)
+        assert after is not None
+        assert after.shown is shown
+    await jobs.set_shown("nothing:1", shown=True)

@@ -8,6 +8,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -306,6 +307,19 @@ async def test_old_uploads_are_aborted(store: ObjectStore) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await nothing_left(store)
+
+
+async def test_an_address_gives_the_object_to_anybody_for_some_time(store: ObjectStore) -> None:
+    await put(store, "org/a b/ü", b"content")
+    address = await store.address("org/a b/ü", seconds=60)
+    if isinstance(store, DirectoryStore):
+        assert address is None
+        return
+    assert address is not None
+    async with httpx.AsyncClient(trust_env=False) as anybody:
+        assert (await anybody.get(address)).content == b"content"
+        assert (await anybody.get(address.replace("Signature=", "Signature=0"))).status_code == 403
+    assert await store.address("org/a b/ü", seconds=61) != address
 
 
 async def test_check_passes_and_leaves_nothing(store: ObjectStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from drivefeed.catalog.accounts import add_account
 from drivefeed.catalog.connecting import ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.errors import NotFound, Transient
 from drivefeed.secrets.places import GivenKeys
 from drivefeed.secrets.ring import KeyRing
@@ -20,7 +20,6 @@ from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from drivefeed.sources.graph.tokens import TokenStore
 
@@ -36,10 +35,10 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+async def rig(catalog_url: str) -> AsyncIterator[Rig]:
     catalogs = [
         await open_catalog(
-            sqlite_url(tmp_path / "catalog.sqlite"),
+            catalog_url,
             clock=SystemClock(),
             ids=SystemIds(),
             checkpoint=no_checkpoint,

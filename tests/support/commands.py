@@ -7,19 +7,22 @@ in ``tests/integration/cli``.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 from unittest.mock import patch
+
+import structlog
 
 from drivefeed.cli import main
 from drivefeed.cli.output import console
 from support.processes import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -31,6 +34,7 @@ def run_command(
     code = 0
     console.cache_clear()
     with (
+        _logging_as_before(),
         chdir(cwd),
         patch.dict(os.environ, environment(), clear=True),
         patch.object(sys, "argv", ["drivefeed", *words]),
@@ -45,6 +49,22 @@ def run_command(
     done = subprocess.CompletedProcess(words, code, _text(printed), _text(complained))
     assert code in ok, (words, code, done.stdout[-4000:], done.stderr[-4000:])
     return done
+
+
+@contextmanager
+def _logging_as_before() -> Iterator[None]:
+    """Commands let logs go to their standard error, which is closed when they have ended."""
+    configured = structlog.get_config() if structlog.is_configured() else None
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        if configured is None:
+            structlog.reset_defaults()
+        else:
+            structlog.configure(**configured)
 
 
 def _stream() -> io.TextIOWrapper:

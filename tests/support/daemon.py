@@ -276,10 +276,14 @@ class Daemon:
         if self.process is not None:
             assert self.process.poll() is None, f"drivefeed ended: {self.last_words()}"
             self._look(self.process.pid)
-        return not unrest_in(self.data, files)
+        return not self.unrest(files)
+
+    def unrest(self, files: int) -> dict[str, int]:
+        """Count what is still to do."""
+        return unrest_in(self.data, files)
 
     def _standing(self, files: int) -> str:
-        return f"rest of {files} files; {unrest_in(self.data, files)}\n{self.last_words()}"
+        return f"rest of {files} files; {self.unrest(files)}\n{self.last_words()}"
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from drivefeed.catalog.imports import advance
 from drivefeed.catalog.tables import imports
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.ports import Stage
-from drivefeed.settings import AccountSettings, Settings
+from drivefeed.settings import Settings
+from drivefeed.settings_folders import AccountSettings
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.runner import Runner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.identity import idempotency_key
 from drivefeed.ports import BackendState, BackendStatus, IndexJobState
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class EmbeddedBackend:
             chunks=job.chunks,
             reason=job.reason,
             detail=job.detail,
+            live=job.state is IndexJobState.DONE and job.shown,
         )
 
     async def find(self, key: str) -> str | None:
@@ -62,11 +64,13 @@ class EmbeddedBackend:
         """Remove all points of a round."""
         del document_id
         await self._index.remove(import_id=import_id, round_=round_)
+        await self._jobs.set_shown(idempotency_key(import_id, round_), shown=False)
 
     async def set_live(self, *, document_id: str, import_id: str, round_: int, live: bool) -> None:
         """Set the live flag on the points of a round."""
         del document_id
         await self._index.set_live(import_id=import_id, round_=round_, live=live)
+        await self._jobs.set_shown(idempotency_key(import_id, round_), shown=live)
 
     async def set_folders(self, *, document_id: str, name: str, folders: tuple[str, ...]) -> None:
         """Update name and folders on the points of a document."""

@@ -77,7 +77,7 @@ async def admit(
     lane: int,
 ) -> None:
     """Make the admitted versions wanted; what is wanted already stays untouched."""
-    known = await load(connection, [one.document_id for one in admissions])
+    known = await load(connection, [one.document_id for one in admissions], lock=True)
     fresh = [one for one in admissions if one.document_id not in known]
     await _create(connection, drive, fresh, now=now, lane=lane)
     old = [one for one in admissions if one.document_id in known]

@@ -10,6 +10,7 @@ from sqlalchemy import and_, select
 from drivefeed.catalog.tables import coverage, documents, imports, items
 from drivefeed.domain.identity import object_key
 from drivefeed.domain.lifecycle import State
+from drivefeed.domain.policy_options import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +28,7 @@ class Effect:
         object_key: where its bytes are; may not be there yet while it is discovered.
         chunks: how many points it has; None while it is not settled.
         live: whether it is what search shows.
+        indexed_here: whether its points are in our own index; not those of other backends.
     """
 
     import_id: str
@@ -36,6 +38,7 @@ class Effect:
     size: int | None
     chunks: int | None
     live: bool
+    indexed_here: bool = True
 
 
 async def effects(catalog: Catalog) -> AsyncIterator[Effect]:
@@ -64,6 +67,7 @@ async def effects(catalog: Catalog) -> AsyncIterator[Effect]:
                 size=row["size"],
                 chunks=row["chunks"],
                 live=(row["live_import_id"], row["live_round"]) == (row["id"], row["round"]),
+                indexed_here=row["backend"] in {None, EMBEDDED},
             )
         if len(found) < _PAGE:
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, and_, bindparam, exists, literal, select, union, update
 
+from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.reminders import LANES, free
 from drivefeed.catalog.tables import orgs, reminders
 from drivefeed.ports import Stage
@@ -109,6 +110,7 @@ async def mark_sent(
     connection: AsyncConnection, sent: Sequence[Reminder], *, now: int, remind_at: int
 ) -> None:
     """Record that deliveries were made; rows that were written again since stay unsent."""
+    free_ = await _not_locked(connection, sent)
     rows = [
         {
             "of": one.subject_id,
@@ -117,9 +119,27 @@ async def mark_sent(
             "remind_at": max(remind_at, one.due_at + remind_at - now),
         }
         for one in sent
+        if one.subject_id in free_
     ]
     if rows:
         await connection.execute(_OF_NUMBER, rows)
+
+
+async def _not_locked(connection: AsyncConnection, rows: Sequence[Reminder]) -> set[str]:
+    """Lock rows, and return the ids of those that nobody else has locked just now.
+
+    Whoever has one is about to change it or to release it. What it then needs is found at the
+    next look, so that a relay never waits for a row, in whatever order others take theirs.
+    """
+    found: set[str] = set()
+    for batch in batches(one.subject_id for one in rows):
+        free_ = await connection.execute(
+            select(reminders.c.subject_id)
+            .where(reminders.c.subject_id.in_(batch))
+            .with_for_update(skip_locked=True)
+        )
+        found.update(str(key) for key in free_.scalars())
+    return found
 
 
 async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
@@ -158,14 +178,22 @@ async def keep_waiting(
     connection: AsyncConnection, alive: Sequence[Reminder], *, remind_at: int
 ) -> None:
     """Look again later at rows whose delivery still waits in the queue."""
-    rows = [{"of": one.subject_id, "named": one.number, "remind_at": remind_at} for one in alive]
+    free_ = await _not_locked(connection, alive)
+    rows = [
+        {"of": one.subject_id, "named": one.number, "remind_at": remind_at}
+        for one in alive
+        if one.subject_id in free_
+    ]
     if rows:
         await connection.execute(_OF_NUMBER, rows)
 
 
 async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> None:
     """Give rows whose delivery is gone a new number, so that they are sent again."""
+    free_ = await _not_locked(connection, lost)
     for one in lost:
+        if one.subject_id not in free_:
+            continue
         await connection.execute(
             update(reminders)
             .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)

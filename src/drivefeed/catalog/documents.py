@@ -10,6 +10,7 @@ from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.quota import release_unless_needed
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.domain.converge import converge, relieved
 from drivefeed.domain.lifecycle import State
@@ -32,6 +33,8 @@ _DOCUMENT_OF_IMPORT = select(documents).where(
     documents.c.id
     == select(imports.c.document_id).where(imports.c.id == bindparam("of")).scalar_subquery()
 )
+_LOCKED_DOCUMENT = _DOCUMENT_OF_IMPORT.with_for_update()
+_LOCK_AROUND = _DOCUMENT_OF_IMPORT.with_only_columns(documents.c.id).with_for_update()
 _IMPORTS_OF_DOCUMENT = select(imports).where(imports.c.document_id == bindparam("of"))
 _SAVE_IMPORT = update(imports).where(imports.c.id == bindparam("of"))
 _SAVE_DOCUMENT = update(documents).where(documents.c.id == bindparam("of"))
@@ -72,6 +75,7 @@ def import_of(row: RowMapping | Mapping[str, Any]) -> Import:
         shown=row["shown"],
         attention=reason_of(row["attention"]),
         hold=reason_of(row["hold"]),
+        backend=row["backend"],
         backend_job=row["backend_job"],
         deadline_at=row["deadline_at"],
         poll_count=row["poll_count"],
@@ -95,6 +99,7 @@ def import_columns(one: Import) -> dict[str, Any]:
         "shown": one.shown,
         "attention": one.attention,
         "hold": one.hold,
+        "backend": one.backend,
         "backend_job": one.backend_job,
         "deadline_at": one.deadline_at,
         "poll_count": one.poll_count,
@@ -108,12 +113,17 @@ def import_columns(one: Import) -> dict[str, Any]:
 
 
 async def load(
-    connection: AsyncConnection, ids: Collection[str]
+    connection: AsyncConnection, ids: Collection[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, dict[str, Import]]]:
-    """Load documents with all their imports, in two queries for each few hundred."""
+    """Load documents with all their imports, in two queries for each few hundred.
+
+    Args:
+        lock: whether they and their imports stay so until the commit.
+    """
     found: dict[str, tuple[Document, dict[str, Import]]] = {}
-    for batch in batches(ids):
-        rows = await connection.execute(select(documents).where(documents.c.id.in_(batch)))
+    for batch in batches(sorted(ids)):
+        wanted = select(documents).where(documents.c.id.in_(batch)).order_by(documents.c.id)
+        rows = await connection.execute(wanted.with_for_update() if lock else wanted)
         for row in rows.mappings():
             found[row["id"]] = (document_of(row), {})
         rows = await connection.execute(select(imports).where(imports.c.document_id.in_(batch)))
@@ -123,11 +133,19 @@ async def load(
     return found
 
 
+async def lock_around(connection: AsyncConnection, import_id: str) -> None:
+    """Keep the document of an import, and all its imports, as they are until the commit."""
+    await connection.execute(_LOCK_AROUND, {"of": import_id})
+
+
 async def load_around(
     connection: AsyncConnection, import_id: str
 ) -> tuple[Document, dict[str, Import]] | None:
-    """Load the document of an import with all its imports; None if there is no such import."""
-    rows = await connection.execute(_DOCUMENT_OF_IMPORT, {"of": import_id})
+    """Load the document of an import with all its imports; None if there is no such import.
+
+    They stay so until the commit.
+    """
+    rows = await connection.execute(_LOCKED_DOCUMENT, {"of": import_id})
     row = rows.mappings().one_or_none()
     if row is None:
         return None
@@ -205,8 +223,9 @@ def import_payload(one: Import) -> dict[str, str | int]:
 
 
 async def save_import(connection: AsyncConnection, one: Import) -> None:
-    """Write an import's row."""
+    """Write an import's row; pages of a limit that it needs no more are free."""
     await connection.execute(_SAVE_IMPORT, {"of": one.import_id} | import_columns(one))
+    await release_unless_needed(connection, one)
 
 
 async def save_document(connection: AsyncConnection, document: Document) -> None:
@@ -234,8 +253,13 @@ async def record_event(
     now: int,
     reason: Reason | None = None,
     detail: str = "",
+    pages: int | None = None,
 ) -> None:
-    """Append a line to the passport of an import."""
+    """Append a line to the passport of an import.
+
+    Args:
+        pages: what the backend counted, where it settled.
+    """
     await connection.execute(
         _RECORD_EVENT,
         {
@@ -246,6 +270,7 @@ async def record_event(
             "state": one.state,
             "reason": reason,
             "detail": detail,
+            "pages": pages,
         },
     )
 

@@ -1,36 +1,39 @@
-"""The catalog's connection to its database: transactions, migrations, and the clock it stamps with.
-
-SQLite fails a deferred transaction at once when it read before another writer committed, whatever
-the busy timeout, so every writing transaction begins IMMEDIATE.
-"""
+"""The catalog's connection to its database: transactions, and the clock it stamps with."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from contextlib import asynccontextmanager, nullcontext
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from drivefeed.domain.errors import Part, PartDown
+from drivefeed.catalog.database import PostgresLimits, is_postgres
+from drivefeed.catalog.database_clock import DatabaseClock
+from drivefeed.catalog.endings import OPTION as ENDINGS
+from drivefeed.catalog.endings import finish_all
+from drivefeed.catalog.migrating import migrate, newest_migration
+from drivefeed.catalog.sqlite import SqliteDatabase, sqlite_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
-    from sqlalchemy import Connection
-    from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.pool import ConnectionPoolEntry
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from drivefeed.catalog.database import Database
     from drivefeed.ports import Checkpoint, Clock, Ids
 
-_BUSY_TIMEOUT_MS = 20_000
-_FULL = "disk is full"
+__all__ = [
+    "Catalog",
+    "PostgresLimits",
+    "is_postgres",
+    "migrate",
+    "newest_migration",
+    "now_of",
+    "open_catalog",
+    "sqlite_url",
+]
+
 _QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
 
 
@@ -44,54 +47,58 @@ class Catalog:
     """
 
     def __init__(
-        self, engine: AsyncEngine, *, clock: Clock, ids: Ids, checkpoint: Checkpoint
+        self, database: Database, *, clock: Clock, ids: Ids, checkpoint: Checkpoint
     ) -> None:
-        self._engine = engine
+        self._database = database
+        self._engine = database.engine
         self.clock = clock
         self.ids = ids
         self.checkpoint = checkpoint
         self.changed = asyncio.Event()
-        self._turn = _turns(engine)
 
     @asynccontextmanager
-    async def write(self, name: str = "catalog") -> AsyncIterator[AsyncConnection]:
-        """One writing transaction, committed at the end of the block.
+    async def write(
+        self, name: str = "catalog", *, beside: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
+        """One writing transaction, committed at the end of the block; it never has to be repeated.
 
         Args:
             name: names the checkpoints around the commit.
+            beside: others may write at the same time, because this one locks every row by which
+                it decides (see :mod:`drivefeed.catalog.postgres`). Without it, it is alone.
 
         Raises:
-            PartDown: the disk is full; nothing of the transaction was written.
+            PartDown: the database cannot be written just now; nothing was, unless the connection
+                was lost during the commit.
         """
         try:
-            async with self._turn, self._engine.connect() as connection:
-                await connection.execution_options(
-                    drivefeed_writes=True, drivefeed_now=self.clock.now
-                )
-                async with connection.begin():
-                    yield connection
-                    self.checkpoint(f"{name}.commit.before")
-                self.checkpoint(f"{name}.commit.after")
+            async with self._database.writer(beside=beside) as connection:
+                await connection.execution_options(drivefeed_now=self.clock.now, **{ENDINGS: {}})
+                yield connection
+                await finish_all(connection)
+                self.checkpoint(f"{name}.commit.before")
+            self.checkpoint(f"{name}.commit.after")
         except DBAPIError as error:
-            if _FULL not in str(error.orig):
-                raise
-            raise PartDown(
-                "The disk of the catalog is full, so nothing can be recorded and work waits. Make "
-                "room; it goes on by itself.",
-                part=Part.CATALOG,
-            ) from error
+            raise self._database.translated(error) or error from error
         if name not in _QUIET:
             self.changed.set()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """One consistent view of the database."""
-        async with self._engine.connect() as connection, connection.begin():
-            yield connection
+        """One consistent view of the database.
+
+        Raises:
+            PartDown: the database does not answer.
+        """
+        try:
+            async with self._database.reader() as connection:
+                yield connection
+        except DBAPIError as error:
+            raise self._database.translated(error, writes=False) or error from error
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._engine.dispose()
+        await self._database.aclose()
 
 
 def now_of(connection: AsyncConnection) -> int:
@@ -101,79 +108,32 @@ def now_of(connection: AsyncConnection) -> int:
     return now
 
 
-def _turns(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:
-    """Return what writers of this process wait for, in the order in which they came.
-
-    SQLite lets one writer in at a time and makes the others sleep and look again, for up to
-    100 ms a time and in no order; waiting here is fair, and leaves connections to readers.
-    """
-    return asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
-
-
-def sqlite_url(path: Path) -> str:
-    """Return SQLAlchemy's URL for a SQLite file, without a driver."""
-    return f"sqlite:///{path}"
-
-
-async def open_catalog(url: str, *, clock: Clock, ids: Ids, checkpoint: Checkpoint) -> Catalog:
-    """Open the database, bring its schema up to date, and return the catalog."""
-    await asyncio.to_thread(migrate, url)
-    engine = create_async_engine(
-        url.replace("sqlite:", "sqlite+aiosqlite:", 1), pool_size=8, max_overflow=0
-    )
-    event.listen(engine.sync_engine, "connect", _prepare)
-    event.listen(engine.sync_engine, "begin", _begin)
-    return Catalog(engine, clock=clock, ids=ids, checkpoint=checkpoint)
-
-
-def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        f"busy_timeout={_BUSY_TIMEOUT_MS}",
-        "temp_store=MEMORY",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _begin(connection: Any) -> None:
-    writes = connection.get_execution_options().get("drivefeed_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def migrate(url: str, *, to: str = "head") -> None:
-    """Run all migrations that the database has not seen; safe to call at every start.
+async def open_catalog(
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    checkpoint: Checkpoint,
+    limits: PostgresLimits | None = None,
+    follows_database: bool = False,
+) -> Catalog:
+    """Open the database, bring its schema up to date, and return the catalog.
 
     Args:
-        to: the last one to run, for tests of what an older version left behind.
+        limits: what this process may use of a Postgres.
+        follows_database: whether instants come from the clock of a Postgres, because other
+            machines work on it as well.
+
+    Raises:
+        NeedsAttention: it was migrated by a newer drivefeed, or its URL cannot be used.
+        PartDown: it does not answer, or refuses us.
     """
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        if not _is_current(connection):
-            # Alembic takes longer to load than most commands take to answer.
-            from alembic import command
-            from alembic.config import Config
+    await asyncio.to_thread(migrate, url)
+    if not is_postgres(url):
+        return Catalog(SqliteDatabase(url), clock=clock, ids=ids, checkpoint=checkpoint)
+    # Its driver takes a tenth of a second to load.
+    from drivefeed.catalog.postgres import PostgresDatabase
 
-            config = Config()
-            config.set_main_option("script_location", "drivefeed:catalog/migrations")
-            config.attributes["connection"] = connection
-            command.upgrade(config, to)
-    engine.dispose()
-
-
-def _is_current(connection: Connection) -> bool:
-    """Whether the newest migration was run; their files begin with their revisions, in order."""
-    if not inspect(connection).has_table("alembic_version"):
-        return False
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    return list(found) == [newest_migration()]
-
-
-def newest_migration() -> str:
-    """Return the revision of the newest migration that this version knows."""
-    names = [one.name for one in files("drivefeed.catalog.migrations.versions").iterdir()]
-    return max(name[:4] for name in names if re.match(r"\d{4}_", name))
+    followed = DatabaseClock(clock) if follows_database else None
+    database = PostgresDatabase(url, limits or PostgresLimits(), clock=followed)
+    return Catalog(database, clock=followed or clock, ids=ids, checkpoint=checkpoint)

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from drivefeed.catalog import access_tables, tables
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.columns import metadata
-from drivefeed.catalog.engine import newest_migration
+from drivefeed.catalog.engine import is_postgres, newest_migration
 from drivefeed.catalog.tables import accounts as accounts_table
 from drivefeed.catalog.tables import (
     connections,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import Clock
     from drivefeed.secrets.ring import KeyRing
 
 CHECK_SECONDS = 8.0
@@ -66,7 +67,9 @@ class CatalogState:
         migration: the newest migration that was run; empty for none.
         newest: the newest one that this version knows.
         journal: SQLite's journal mode; empty for other databases.
+        server: the database's name and version; empty for SQLite.
         integrity: what the quick check came to.
+        clock_ahead_ms: how far the clock of a server is ahead of this machine's.
     """
 
     trouble: str = ""
@@ -74,7 +77,9 @@ class CatalogState:
     migration: str = ""
     newest: str = ""
     journal: str = ""
+    server: str = ""
     integrity: Integrity = Integrity.NOT_ASKED
+    clock_ahead_ms: int = 0
 
     @property
     def is_current(self) -> bool:
@@ -82,13 +87,26 @@ class CatalogState:
         return not self.trouble and self.exists and self.migration == self.newest
 
 
-def look(url: str, *, seconds: float = CHECK_SECONDS) -> CatalogState:
+def look(url: str, clock: Clock, *, seconds: float = CHECK_SECONDS) -> CatalogState:
     """Read what state the database is in; blocks, so call it in a thread.
 
     Args:
+        clock: is compared with that of a server.
         seconds: how long the check for damage may take.
     """
     newest = newest_migration()
+    if is_postgres(url):
+        from drivefeed.catalog.server import ask
+
+        server = ask(url, clock)
+        return CatalogState(
+            trouble=server.trouble,
+            exists=bool(server.migration or server.trouble),
+            migration=server.migration,
+            newest=newest,
+            server=server.version,
+            clock_ahead_ms=server.ahead_ms,
+        )
     path = url.removeprefix("sqlite:///")
     if path != url and not Path(path).exists():
         return CatalogState(exists=False, newest=newest)

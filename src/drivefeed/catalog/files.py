@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, select, update
 
 from drivefeed.catalog.documents import document_of, import_of
 from drivefeed.catalog.sources import policy_from
-from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items
+from drivefeed.catalog.tables import connections, coverage, documents, drives, imports, items, orgs
 from drivefeed.domain.errors import NotFound
+from drivefeed.domain.policy_options import EMBEDDED
 from drivefeed.domain.quiet import all_quiet_until
 from drivefeed.domain.remote import DriveRef
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Row
+
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Document, Import, Policy
 
@@ -29,6 +34,9 @@ class File:
         folders: ids of the folders it lies in, outermost first.
         paused: whether every connection that admits it is paused.
         policies: those of the connections that admit it and are not paused.
+        listed_size: bytes of this version as it was listed.
+        is_limited: whether its organization has a page limit.
+        backend: the ingestion backend that the innermost connection which admits it wants.
     """
 
     name: str
@@ -40,6 +48,9 @@ class File:
     folders: tuple[str, ...]
     paused: bool
     policies: tuple[Policy, ...] = ()
+    listed_size: int | None = None
+    is_limited: bool = False
+    backend: str = EMBEDDED
 
     def quiet_until(self, now: int) -> int | None:
         """Return when the quiet hours end that keep it from being copied, or None without any."""
@@ -59,9 +70,11 @@ _WHOLE = (
         drives.c.remote_id,
         items.c.media_type,
         items.c.quick_xor,
+        orgs.c.page_limit,
     )
     .select_from(imports)
     .join(documents, documents.c.id == imports.c.document_id)
+    .join(orgs, orgs.c.id == imports.c.org_id)
     .outerjoin(drives, drives.c.id == documents.c.drive_id)
     .outerjoin(
         items,
@@ -70,7 +83,7 @@ _WHOLE = (
     .where(imports.c.id == bindparam("of"))
 )
 _ADMITTING = (
-    select(connections.c.paused, connections.c.policy)
+    select(connections.c.paused, connections.c.policy, connections.c.root_item_id)
     .join(coverage, coverage.c.connection_id == connections.c.id)
     .where(coverage.c.document_id == bindparam("of"), coverage.c.admitted)
 )
@@ -89,6 +102,7 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         wanting = list(await connection.execute(_ADMITTING, {"of": row["id"]}))
     one = import_of({column.name: row[_IMPORT_PREFIX + column.name] for column in imports.c})
     drive = DriveRef(row["account_id"], row["remote_id"]) if row["account_id"] else None
+    folders = tuple(json.loads(row["folders"]))
     file = File(
         name=row["name"],
         source=row["source"],
@@ -96,16 +110,31 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         item_id=row["item_id"],
         media_type=row["media_type"],
         quick_xor=row["quick_xor"],
-        folders=tuple(json.loads(row["folders"])),
+        folders=folders,
         paused=bool(wanting) and all(each.paused for each in wanting),
         policies=tuple(policy_from(each.policy) for each in wanting if not each.paused),
+        listed_size=row[_IMPORT_PREFIX + "listed_size"],
+        is_limited=row["page_limit"] is not None,
+        backend=_backend(wanting, folders),
     )
     return document_of(row), one, file
 
 
+def _backend(wanting: Sequence[Row[Any]], folders: tuple[str, ...]) -> str:
+    """Return what the policy of the connection with the innermost root names."""
+    if not wanting:
+        return EMBEDDED
+
+    def depth(each: Row[Any]) -> tuple[int, str]:
+        root = each.root_item_id
+        return (folders.index(root) if root in folders else -1, root)
+
+    return policy_from(max(wanting, key=depth).policy).backend
+
+
 async def placed(catalog: Catalog, document_id: str, file: File) -> None:
     """Record that the index has this name and these folders, if they are still the present ones."""
-    async with catalog.write("placed") as connection:
+    async with catalog.write("placed", beside=True) as connection:
         await connection.execute(
             update(documents)
             .where(

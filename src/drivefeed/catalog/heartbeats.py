@@ -19,7 +19,7 @@ DEAD_AFTER_MS = 8_000
 async def beat(catalog: Catalog, owner: str, role: str) -> None:
     """Say that a process is alive."""
     now = catalog.clock.now()
-    async with catalog.write("heartbeat") as connection:
+    async with catalog.write("heartbeat", beside=True) as connection:
         statement = insert(connection, heartbeats).values(
             owner=owner, role=role, started_at=now, seen_at=now
         )
@@ -38,12 +38,18 @@ async def leave(catalog: Catalog, owner: str) -> int:
         )
 
 
-async def bury_all(catalog: Catalog) -> int:
-    """The only process starts: whoever worked before is dead. Return how many rows are due."""
+async def bury_all(catalog: Catalog, role: str = "up") -> int:
+    """The only process of a role starts: whoever had it before is dead.
+
+    Returns:
+        How many rows are due again.
+    """
     async with catalog.write("bury") as connection:
-        await connection.execute(delete(heartbeats))
+        await connection.execute(delete(heartbeats).where(heartbeats.c.role == role))
         now = catalog.clock.now()
-        return await reminders.free_rows_of_dead_owners(connection, now=now, dead_before=now)
+        return await reminders.free_rows_of_dead_owners(
+            connection, now=now, dead_before=now - DEAD_AFTER_MS
+        )
 
 
 async def reap(catalog: Catalog, *, own: str) -> int:
@@ -86,7 +92,7 @@ async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) ->
     present one.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease") as connection:
+    async with catalog.write("lease", beside=True) as connection:
         statement = insert(connection, leases).values(
             name=name, owner=owner, term=1, until=now + for_ms
         )
@@ -118,7 +124,7 @@ async def release_lease(catalog: Catalog, name: str, owner: str) -> None:
 
     The row stays, so that the next term is a higher one.
     """
-    async with catalog.write("lease") as connection:
+    async with catalog.write("lease", beside=True) as connection:
         await connection.execute(
             leases.update().where(leases.c.name == name, leases.c.owner == owner).values(until=0)
         )

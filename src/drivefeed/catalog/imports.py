@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.documents import (
     load,
     load_around,
@@ -17,10 +16,16 @@ from drivefeed.catalog.documents import (
     settle_into,
     wanting,
 )
-from drivefeed.catalog.tables import imports, ledger, orgs
+from drivefeed.catalog.engine import now_of
+from drivefeed.catalog.ledger import OURS, charge
+from drivefeed.catalog.quota import balance_of, hold_pages
+from drivefeed.catalog.tables import imports
+from drivefeed.catalog.usage_tables import reservations
 from drivefeed.domain.converge import apply, is_in_use
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.reasons import Reason
+from drivefeed.domain.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +33,15 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.quota import Need
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.model import Document, Import
-    from drivefeed.domain.reasons import Reason
 
 _FACTS = frozenset(
-    {"backend_job", "deadline_at", "size", "sha256", "integrity", "pages", "chunks", "shown"}
+    {
+        *("backend", "backend_job", "deadline_at", "size", "sha256", "integrity", "pages"),
+        *("chunks", "shown"),
+    }
 )
 
 
@@ -66,6 +74,8 @@ async def advance(
     reason: Reason | None = None,
     detail: str = "",
     same_as: str | None = None,
+    need: Need | None = None,
+    usage_owner: str = OURS,
     claim: Claim | None = None,
 ) -> Import:
     """Apply one event to an import, with everything that follows from it, in one transaction.
@@ -78,10 +88,13 @@ async def advance(
         round_: the round the facts belong to; facts of an earlier round are dropped, because
             their effects carry that round in their names and were withdrawn with it.
         same_as: with ``SAME_BYTES``, the import that holds the same bytes and is wanted instead.
+        need: with ``STORED``, the pages that it needs; where they do not fit, it is stored and
+            waits for them.
+        usage_owner: with ``SETTLED``, who counts usage; see :mod:`drivefeed.catalog.ledger`.
         claim: the claim to release with the commit.
     """
     now = catalog.clock.now()
-    async with catalog.write(f"advance.{event}") as connection:
+    async with catalog.write(f"advance.{event}", beside=True) as connection:
         before, known = await whole(connection, import_id)
         old = known[import_id]
         # A withdrawal that was begun before the file came back has nothing to withdraw any more.
@@ -98,9 +111,17 @@ async def advance(
             # The place it was submitted with is not the present one.
             new = replace(new, misplaced=False)
             document = replace(document, misplaced=True)
+        if need is not None and new.state is State.STORED and old.state is State.DISCOVERED:
+            fits = await hold_pages(connection, new, need)
+            new = new if fits else replace(new, hold=Reason.QUOTA)
         known[import_id] = new
         await save_import(connection, new)
-        await record_event(connection, new, event, now=now, reason=reason, detail=detail)
+        pages = new.pages if event is Event.SETTLED else None
+        await record_event(
+            connection, new, event, now=now, reason=reason, detail=detail, pages=pages
+        )
+        if new.hold is Reason.QUOTA:
+            await note_wait(connection, new)
         if same_as is not None and event is Event.SAME_BYTES:
             await connection.execute(
                 update(imports).where(imports.c.id == import_id).values(same_as=same_as)
@@ -108,7 +129,7 @@ async def advance(
             if document.wanted == import_id:
                 document = wanting(document, same_as)
         if event is Event.SETTLED and new.state != old.state:
-            await _charge(connection, new, now=now)
+            await charge(connection, new, now=now, usage_owner=usage_owner)
         await settle_into(connection, before, document, known, now=now, moved=[import_id])
         if detail and event is Event.REFUSED:
             await set_detail(connection, import_id, detail)
@@ -133,25 +154,18 @@ async def set_detail(connection: AsyncConnection, import_id: str, detail: str) -
     await connection.execute(update(imports).where(imports.c.id == import_id).values(detail=detail))
 
 
-async def _charge(connection: AsyncConnection, one: Import, *, now: int) -> None:
-    """Charge a version once for ever; the counter moves only with the inserted row."""
-    pages = one.pages or 0
-    inserted = await insert_once(
-        connection,
-        ledger,
-        {
-            "org_id": one.org_id,
-            "document_id": one.document_id,
-            "import_id": one.import_id,
-            "sha256": one.sha256 or f"unknown:{one.import_id}",
-            "pages": pages,
-            "at": now,
-        },
-    )
-    if inserted:
-        await connection.execute(
-            update(orgs).where(orgs.c.id == one.org_id).values(pages_used=orgs.c.pages_used + pages)
+async def note_wait(connection: AsyncConnection, one: Import) -> None:
+    """Tell in the passport of an import how many pages it waits for."""
+    balance = await balance_of(connection, one.org_id)
+    row = await connection.execute(
+        select(reservations.c.wanted, reservations.c.counted).where(
+            reservations.c.import_id == one.import_id, reservations.c.round == one.round
         )
-    await connection.execute(
-        update(imports).where(imports.c.id == one.import_id).values(settled_at=now)
+    )
+    wanted, counted = row.one()
+    about = "" if counted else "about "
+    words = f"it needs {about}{count_of(wanted, 'page')}, and {balance.free} are free"
+    await set_detail(connection, one.import_id, words)
+    await record_event(
+        connection, one, "held", now=now_of(connection), reason=Reason.QUOTA, detail=words
     )

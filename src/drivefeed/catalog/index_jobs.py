@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
-from drivefeed.catalog.tables import index_jobs
+from drivefeed.catalog.tables import index_jobs, orgs
 from drivefeed.domain.identity import index_job_id
 from drivefeed.ports import IndexJob, IndexJobState, Submission
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _BY_ID = select(index_jobs).where(index_jobs.c.id == bindparam("named"))
+_HIGHEST = select(func.max(index_jobs.c.seq)).where(index_jobs.c.document_id == bindparam("of"))
 _BY_KEY = select(index_jobs).where(index_jobs.c.key == bindparam("named"))
 
 
@@ -36,7 +37,7 @@ class CatalogIndexJobs:
         """Remember a job and make its ``index`` stage due; the same key gives the same job."""
         job_id = index_job_id(submission.key)
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job", beside=True) as connection:
             inserted = await insert_once(
                 connection,
                 index_jobs,
@@ -44,6 +45,8 @@ class CatalogIndexJobs:
                     "id": job_id,
                     "key": submission.key,
                     "import_id": submission.import_id,
+                    "document_id": submission.document_id,
+                    "seq": submission.seq,
                     "submission": json.dumps(asdict(submission)),
                     "state": IndexJobState.QUEUED,
                     "created_at": now,
@@ -85,11 +88,26 @@ class CatalogIndexJobs:
 
     async def set_progress(self, job_id: str, percent: int) -> None:
         """Record progress; ignored unless the job is queued."""
-        async with self._catalog.write("progress") as connection:
+        async with self._catalog.write("progress", beside=True) as connection:
             await connection.execute(
                 update(index_jobs)
                 .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
                 .values(progress=percent)
+            )
+
+    async def is_overtaken(self, job: IndexJob) -> bool:
+        """Tell whether a higher seq of the job's document was submitted."""
+        sent = job.submission
+        async with self._catalog.read() as connection:
+            rows = await connection.execute(_HIGHEST, {"of": sent.document_id})
+            highest = rows.scalar_one()
+        return highest is not None and highest > sent.seq
+
+    async def set_shown(self, key: str, *, shown: bool) -> None:
+        """Record whether what the job of a key brought in is shown; fine if there is none."""
+        async with self._catalog.write("shown") as connection:
+            await connection.execute(
+                update(index_jobs).where(index_jobs.c.key == key).values(shown=shown)
             )
 
     async def finish(
@@ -101,16 +119,18 @@ class CatalogIndexJobs:
         chunks: int | None = None,
         reason: Reason | None = None,
         detail: str = "",
+        shown: bool = True,
     ) -> bool:
         """End a queued job and make the poll of its import due now; False if it had ended."""
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job") as connection:
+        async with self._catalog.write("index_job", beside=True) as connection:
             values: dict[str, Any] = {
                 "state": state,
                 "pages": pages,
                 "chunks": chunks,
                 "reason": reason,
                 "detail": detail,
+                "shown": shown and state is IndexJobState.DONE,
             }
             if state is IndexJobState.DONE:
                 values["progress"] = 100
@@ -129,6 +149,19 @@ class CatalogIndexJobs:
         return True
 
 
+async def ensure_sender(catalog: Catalog, org_id: str) -> None:
+    """Make an organization known that another drivefeed submits documents of.
+
+    The relay takes organizations in turn; one that has no row would never have its turn.
+    """
+    async with catalog.write("org") as connection:
+        await insert_once(
+            connection,
+            orgs,
+            {"id": org_id, "name": org_id, "created_at": catalog.clock.now()},
+        )
+
+
 def _job_of(row: RowMapping) -> IndexJob:
     fields = json.loads(row["submission"])
     fields["folders"] = tuple(fields["folders"])
@@ -141,4 +174,5 @@ def _job_of(row: RowMapping) -> IndexJob:
         chunks=row["chunks"],
         reason=reason_of(row["reason"]),
         detail=row["detail"],
+        shown=row["shown"],
     )

@@ -87,7 +87,7 @@ async def apply_leaving(
         )
     ).mappings()
     leaving = list(rows)
-    known = await load(connection, [row["document_id"] for row in leaving])
+    known = await load(connection, [row["document_id"] for row in leaving], lock=True)
     for row in leaving:
         where = (
             coverage.c.connection_id == each.connection_id,

@@ -224,6 +224,17 @@ async def live_rounds(
     return live
 
 
+async def has_live(catalog: Catalog, org_id: str) -> bool:
+    """Whether search shows any document of an organization."""
+    async with catalog.read() as connection:
+        row = await connection.execute(
+            select(documents.c.id)
+            .where(documents.c.org_id == org_id, documents.c.live_import_id.is_not(None))
+            .limit(1)
+        )
+        return row.first() is not None
+
+
 async def org_named(catalog: Catalog, name: str | None) -> str:
     """Return the id of an organization; with only one in the catalog, its name may be left out.
 

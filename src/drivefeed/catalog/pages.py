@@ -65,8 +65,8 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
         The drive as it is now.
     """
     now = catalog.clock.now()
-    async with catalog.write("page") as connection:
-        current = await drive_in(connection, drive.drive_id)
+    async with catalog.write("page", beside=True) as connection:
+        current = await drive_in(connection, drive.drive_id, lock=True)
         if (current.cursor, current.generation) != (drive.cursor, drive.generation):
             return current
         known = await known_items(connection, drive.drive_id, {item.item_id for item in page.items})
@@ -108,8 +108,8 @@ async def settle_some(catalog: Catalog, drive_id: str) -> bool:
     removals are counted, braked or applied. The last step ends the round.
     """
     now = catalog.clock.now()
-    async with catalog.write("settling") as connection:
-        drive = await drive_in(connection, drive_id)
+    async with catalog.write("settling", beside=True) as connection:
+        drive = await drive_in(connection, drive_id, lock=True)
         if not drive.settling:
             return False
         dirty = await dirty_items(connection, drive_id, limit=CHUNK)
@@ -153,15 +153,16 @@ async def scan_some(catalog: Catalog, connection_id: str) -> bool:
     What the scan finds to leave is applied by the settling of the next round.
     """
     now = catalog.clock.now()
-    async with catalog.write("scan") as connection:
-        rows = await connection.execute(
-            select(connections).where(connections.c.id == connection_id)
-        )
-        row = rows.mappings().one_or_none()
-        if row is None or not row["admitting"]:
+    one = select(connections).where(connections.c.id == connection_id)
+    async with catalog.write("scan", beside=True) as connection:
+        row = (await connection.execute(one)).mappings().one_or_none()
+        if row is None:
+            return False
+        drive = await drive_in(connection, row["drive_id"], lock=True)
+        row = (await connection.execute(one)).mappings().one()
+        if not row["admitting"]:
             return False
         each = connection_of(row)
-        drive = await drive_in(connection, each.drive_id)
         found = await items_after(connection, each.drive_id, row["admit_cursor"], limit=CHUNK)
         await decide(connection, drive, [each], found, now=now, lane=reminders.LANE_BACKFILL)
         done = len(found) < CHUNK

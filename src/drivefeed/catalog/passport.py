@@ -16,10 +16,10 @@ from drivefeed.catalog.tables import (
     import_events,
     imports,
     items,
-    ledger,
     reminders,
 )
 from drivefeed.catalog.tree import item_of, lineages
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.identity import object_key
 

@@ -179,7 +179,8 @@ async def progress_of(
             key = (standing, str(row.why or "unknown"))
             one.reasons[key] = one.reasons.get(key, 0) + row.files
             if standing is Standing.SEARCHABLE:
-                one.bytes_done += row.bytes or 0
+                # Postgres adds up BIGINT as NUMERIC.
+                one.bytes_done += int(row.bytes or 0)
                 one.pages += row.pages or 0
     for one in found.values():
         pace = paces.get(one.connection.connection_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, case, func, select
 
-from drivefeed.catalog.tables import coverage, import_events, imports, orgs
+from drivefeed.catalog.tables import coverage, import_events, imports
 from drivefeed.domain.lifecycle import Event
 
 if TYPE_CHECKING:
@@ -75,10 +75,3 @@ async def lately(catalog: Catalog, org_id: str) -> dict[str, Lately]:
             row.connection_id: Lately(row.latest, row.ended, max(0, now - row.since))
             for row in rows
         }
-
-
-async def pages_used(catalog: Catalog, org_id: str) -> int:
-    """Return how many pages an org was charged so far."""
-    async with catalog.read() as connection:
-        used = await connection.scalar(select(orgs.c.pages_used).where(orgs.c.id == org_id))
-        return int(used or 0)

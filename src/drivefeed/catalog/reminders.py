@@ -51,15 +51,17 @@ _POSTPONE = (
         starts=0,
     )
 )
-_STAGE = select(reminders.c.stage).where(
-    reminders.c.subject_id == _SUBJECT, reminders.c.due_at.is_not(None)
+_STAGE = (
+    select(reminders.c.stage)
+    .where(reminders.c.subject_id == _SUBJECT, reminders.c.due_at.is_not(None))
+    .with_for_update()
 )
 _RELEASE = (
     update(reminders)
     .where(reminders.c.subject_id == _SUBJECT, reminders.c.owner == _OWNER)
     .values(owner=None, busy_until=None)
 )
-_NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT)
+_NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT).with_for_update()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ async def rest(connection: AsyncConnection, subject_id: str) -> None:
 
 
 async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:
-    """Return the stage that is due for a subject, or None where nothing is."""
+    """Return the stage that is due for a subject, or None; the row stays so until the commit."""
     row = await connection.execute(_STAGE, {"of": subject_id})
     return row.scalar_one_or_none()
 
@@ -179,6 +181,12 @@ async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) 
         update(reminders).where(_held(claim_)).values(busy_until=busy_until)
     )
     return result.rowcount == 1
+
+
+async def is_held(connection: AsyncConnection, claim_: Claim) -> bool:
+    """Tell whether a claim was neither released nor lost."""
+    row = await connection.execute(select(reminders.c.subject_id).where(_held(claim_)))
+    return row.scalar_one_or_none() is not None
 
 
 async def release(connection: AsyncConnection, claim_: Claim) -> None:
@@ -241,7 +249,7 @@ async def free_rows_of_dead_owners(
 
 
 async def number_of(connection: AsyncConnection, subject_id: str) -> int | None:
-    """Return a subject's current number, or None if it never had a reminder."""
+    """Return a subject's current number, or None; the row stays so until the commit."""
     row = await connection.execute(_NUMBER, {"of": subject_id})
     return row.scalar_one_or_none()
 

@@ -159,22 +159,28 @@ async def wake_due_drives(catalog: Catalog) -> int:
     """Make the sync due of every drive whose interval is over; return how many."""
     now = catalog.clock.now()
     async with catalog.read() as connection:
+        if (await connection.execute(_DUE, {"now": now})).first() is None:
+            return 0
+    async with catalog.write("wake") as connection:
+        # Another scheduler may have seen them as well, and been first.
         rows = await connection.execute(_DUE, {"now": now})
         due = [drive_of(row) for row in rows.mappings()]
-    if due:
-        async with catalog.write("wake") as connection:
-            for drive in due:
-                await wake_drive(connection, drive, due_at=now)
+        for drive in due:
+            await wake_drive(connection, drive, due_at=now)
     return len(due)
 
 
-async def drive_in(connection: AsyncConnection, drive_id: str) -> Drive:
+async def drive_in(connection: AsyncConnection, drive_id: str, *, lock: bool = False) -> Drive:
     """Load a drive within a transaction.
+
+    Args:
+        lock: whether it, its items and what is decided about them stay so until the commit.
 
     Raises:
         NotFound: there is no such drive.
     """
-    rows = await connection.execute(select(drives).where(drives.c.id == drive_id))
+    wanted = select(drives).where(drives.c.id == drive_id)
+    rows = await connection.execute(wanted.with_for_update(key_share=True) if lock else wanted)
     row = rows.mappings().one_or_none()
     if row is None:
         raise NotFound(f"There is no drive {drive_id} in the catalog.")

@@ -1,4 +1,4 @@
-"""The tables of what flows: orgs, drives and their items, documents, imports, reminders, ledger."""
+"""The tables of what flows: orgs, drives and their items, documents, imports, reminders."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     text,
+    true,
 )
 
 from drivefeed.catalog.columns import (
@@ -31,8 +32,20 @@ orgs = Table(
     metadata,
     id_column(),
     Column("name", Text, nullable=False),
+    # All pages ever charged, corrections included: the sum of its entries in the ledger.
     Column("pages_used", BigInteger, nullable=False, server_default="0"),
+    # How many pages it may use in a period; null where there is no limit.
+    Column("page_limit", BigInteger),
+    Column("limit_period", String(10), nullable=False, server_default="total"),
+    Column("limit_zone", Text, nullable=False, server_default="UTC"),
+    instant("period_start"),
+    Column("period_used", BigInteger, nullable=False, server_default="0"),
+    # What its reservations hold.
+    Column("pages_held", BigInteger, nullable=False, server_default="0"),
+    # When the scheduler has something to do about its quota: the next period, a line that moves.
+    instant("quota_due_at"),
     instant("created_at", nullable=False),
+    Index("ix_orgs_quota_due_at", "quota_due_at", **where("quota_due_at IS NOT NULL")),
 )
 
 accounts = Table(
@@ -201,6 +214,8 @@ imports = Table(
     Column("shown", Boolean),
     code("attention"),
     code("hold"),
+    # Where it was submitted; null before that, and for what is older than the column.
+    Column("backend", String(40)),
     Column("backend_job", String(200)),
     instant("deadline_at"),
     Column("poll_count", Integer, nullable=False, server_default="0"),
@@ -220,6 +235,8 @@ imports = Table(
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
     Index("ix_imports_attention", "attention", **where("attention IS NOT NULL")),
+    # The line of those that wait for pages, its head first.
+    Index("ix_imports_in_line", "org_id", "created_at", "id", **where("hold = 'quota'")),
 )
 
 import_events = Table(
@@ -233,6 +250,8 @@ import_events = Table(
     Column("state", String(20), nullable=False),
     code("reason"),
     Column("detail", Text, nullable=False, server_default=""),
+    # What the backend counted, where it settled: the ledger can be made anew from this.
+    Column("pages", Integer),
 )
 
 reminders = Table(
@@ -261,28 +280,17 @@ reminders = Table(
     Index("ix_reminders_owner", "owner", **where("owner IS NOT NULL")),
 )
 
-ledger = Table(
-    "ledger",
-    metadata,
-    serial_column(),
-    Column("org_id", ForeignKey("orgs.id"), nullable=False, index=True),
-    Column("document_id", ForeignKey("documents.id"), nullable=False),
-    Column("import_id", String(64), nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("pages", Integer, nullable=False),
-    instant("at", nullable=False),
-    UniqueConstraint("import_id"),
-    UniqueConstraint("document_id", "sha256"),
-)
-
 index_jobs = Table(
     "index_jobs",
     metadata,
     id_column(),
     Column("key", String(80), nullable=False, unique=True),
     Column("import_id", String(64), nullable=False, index=True),
+    Column("document_id", String(64), index=True),
+    Column("seq", BigInteger),
     Column("submission", Text, nullable=False),
     Column("state", String(20), nullable=False),
+    Column("shown", Boolean, nullable=False, server_default=true()),
     Column("progress", Integer, nullable=False, server_default="0"),
     Column("pages", Integer),
     Column("chunks", Integer),

@@ -19,6 +19,7 @@ from drivefeed.catalog.tables import (
     orgs,
 )
 from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.periods import Period
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -82,11 +83,19 @@ class ConnectionFacts:
 
 @dataclass(frozen=True, slots=True)
 class OrgFacts:
-    """An organization and its usage."""
+    """An organization and its usage.
+
+    Attributes:
+        pages_used: in the present period of its limit.
+        page_limit: None where there is none.
+        period: of the limit; see :class:`drivefeed.domain.periods.Period`.
+    """
 
     org_id: str
     name: str
     pages_used: int
+    page_limit: int | None = None
+    period: Period = Period.TOTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,14 @@ async def gather_facts(catalog: Catalog) -> Facts:
     async with catalog.read() as connection:
         found = await connection.execute(select(orgs).order_by(orgs.c.created_at))
         known_orgs = [
-            OrgFacts(row["id"], row["name"], row["pages_used"]) for row in found.mappings()
+            OrgFacts(
+                row["id"],
+                row["name"],
+                row["period_used"],
+                row["page_limit"],
+                Period(row["limit_period"]),
+            )
+            for row in found.mappings()
         ]
         names = {one.org_id: one.name for one in known_orgs}
         found = await connection.execute(select(accounts).order_by(accounts.c.created_at))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.documents import record_event, save_import, settle_into
+from drivefeed.catalog.documents import lock_around, record_event, save_import, settle_into
 from drivefeed.catalog.imports import set_detail, whole
+from drivefeed.catalog.quota import release_pages
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.domain.converge import apply
 from drivefeed.domain.lifecycle import Event, State
@@ -35,7 +36,8 @@ async def again(
     polled: bool = False,
 ) -> None:
     """Do the same stage again later: no attempt used, no slot held."""
-    async with catalog.write("again") as connection:
+    async with catalog.write("again", beside=True) as connection:
+        await lock_around(connection, claim.subject_id)
         # Where the row was written again meanwhile, something else is due already.
         if await reminders.number_of(connection, claim.subject_id) == claim.number:
             await reminders.postpone(connection, claim.subject_id, due_at=due_at)
@@ -49,6 +51,8 @@ async def again(
                 .where(imports.c.id == claim.subject_id, _changes_hold(hold, polled=polled))
                 .values(values)
             )
+            if hold is Reason.QUIET_HOURS:
+                await _release_pages(connection, claim.subject_id)
         await reminders.release(connection, claim)
 
 
@@ -69,7 +73,7 @@ async def ask_a_person(
         keep_due: when the stage is due all the same (a late backend is still asked).
     """
     now = catalog.clock.now()
-    async with catalog.write("attention") as connection:
+    async with catalog.write("attention", beside=True) as connection:
         _, known = await whole(connection, claim.subject_id)
         one = known[claim.subject_id]
         if await reminders.number_of(connection, claim.subject_id) == claim.number:
@@ -93,7 +97,7 @@ async def clear(catalog: Catalog, import_id: str, *, event: str = "retry") -> Im
     convergence then admits it again. A submitted one is submitted again under its key.
     """
     now = catalog.clock.now()
-    async with catalog.write("clear") as connection:
+    async with catalog.write("clear", beside=True) as connection:
         before, known = await whole(connection, import_id)
         old = known[import_id]
         new = replace(old, attention=None, hold=None, revision=old.revision + 1)
@@ -143,7 +147,7 @@ async def clear_cured(
 async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: int) -> None:
     """Record a failed attempt in the passport and let the claim go; the queue tries again."""
     now = catalog.clock.now()
-    async with catalog.write("attempt") as connection:
+    async with catalog.write("attempt", beside=True) as connection:
         _, known = await whole(connection, claim.subject_id)
         await record_event(
             connection,
@@ -158,7 +162,7 @@ async def note_attempt(catalog: Catalog, claim: Claim, *, error: str, attempt: i
 async def unattended(catalog: Catalog, import_id: str) -> Import:
     """Clear Attention because a person retried the very delivery; nothing else changes."""
     now = catalog.clock.now()
-    async with catalog.write("unattended") as connection:
+    async with catalog.write("unattended", beside=True) as connection:
         _, known = await whole(connection, import_id)
         old = known[import_id]
         new = replace(old, attention=None, revision=old.revision + 1)
@@ -173,7 +177,8 @@ async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
     Where a connection was resumed since the stage looked, nothing would wake it any more, so the
     stage is due again at once.
     """
-    async with catalog.write("park") as connection:
+    async with catalog.write("park", beside=True) as connection:
+        await lock_around(connection, claim.subject_id)
         if await reminders.number_of(connection, claim.subject_id) == claim.number:
             if hold is Reason.PAUSED and not await _is_paused(connection, claim.subject_id):
                 now = catalog.clock.now()
@@ -182,8 +187,16 @@ async def park(catalog: Catalog, claim: Claim, *, hold: Reason) -> None:
                 await connection.execute(
                     update(imports).where(imports.c.id == claim.subject_id).values(hold=hold)
                 )
+                await _release_pages(connection, claim.subject_id)
                 await reminders.rest(connection, claim.subject_id)
         await reminders.release(connection, claim)
+
+
+async def _release_pages(connection: AsyncConnection, import_id: str) -> None:
+    _, known = await whole(connection, import_id)
+    one = known[import_id]
+    if one.state is not State.SUBMITTED:
+        await release_pages(connection, one)
 
 
 async def _is_paused(connection: AsyncConnection, import_id: str) -> bool:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import commands, connection, connections, key
+from drivefeed.cli import backend, commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
+from drivefeed.cli.usage import usage_app
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -63,11 +64,13 @@ for panel, group in commands.PANELS.items():
         name = command.__name__.replace("_", "-")
         app.command(name, rich_help_panel=panel, epilog=EXIT_CODES)(command)
 app.add_typer(notices_app, name="notices", rich_help_panel="Look", epilog=EXIT_CODES)
+app.add_typer(usage_app, name="usage", rich_help_panel="Look", epilog=EXIT_CODES)
 for family in (org_app, account_app, secrets_app):
     app.add_typer(family, rich_help_panel="Set up")
 for family in (connection.app, connections.app):
     app.add_typer(family, rich_help_panel="Choose")
 app.add_typer(key.app, name="key", rich_help_panel="Access")
+app.add_typer(backend.app, name="backend", rich_help_panel="Connect")
 
 
 def main() -> None:
@@ -75,11 +78,12 @@ def main() -> None:
     try:
         app(prog_name="drivefeed")
     except Exception as error:
-        from drivefeed.cli.trouble import complain, sentence_of, tell_defect
+        from drivefeed.cli.trouble import complain, give_up_output, sentence_of, tell_defect
 
         words = sentence_of(error)
         if words is None:
             sys.excepthook = tell_defect
             raise
         complain(f"drivefeed: {words}")
+        give_up_output()
         sys.exit(EXIT_TROUBLE)

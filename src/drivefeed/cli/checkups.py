@@ -120,7 +120,8 @@ class Doctor:
         url = self.settings.catalog_url
         path = url.removeprefix("sqlite:///")
         where = f"'{path}'" if path != url else "The database"
-        state = await asyncio.to_thread(catalog_examination.look, url)
+        state = await asyncio.to_thread(catalog_examination.look, url, self.around.clock)
+        where = state.server or where
         if not state.exists:
             remedy = "'drivefeed init' makes one, and so do 'drivefeed up' and 'drivefeed demo'."
             return [yellow("catalog", f"There is no catalog at {where} yet.", remedy)]

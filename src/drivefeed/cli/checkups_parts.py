@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from drivefeed import __version__, bootstrap
 from drivefeed.catalog.examination import has_sent
+from drivefeed.domain.errors import DrivefeedError
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
 from drivefeed.services.checkups.queues import redis_findings
 
@@ -60,6 +61,14 @@ class PartChecks:
             seconds=BACKEND_SECONDS,
             remedy="Install what is missing: pip install 'drivefeed[local]' or [local,ocr].",
         )
+
+        if self._settings.backends:
+            add(
+                "backends",
+                self.other_backends,
+                seconds=BACKEND_SECONDS,
+                remedy="Look at the backend and its section of the settings; what waits goes on.",
+            )
 
     async def daemon(self) -> list[Finding]:
         """Ask the daemon how it is."""
@@ -174,6 +183,30 @@ class PartChecks:
                     return [red("backend", f"A reading process failed: {error}", remedy)]
         pages = len(read.pages)
         return [green("backend", f"Embedded; a reading process starts and reads ({pages} page).")]
+
+    async def other_backends(self) -> list[Finding]:
+        """Ask each backend of the settings whether it is there and takes our secret."""
+        around = bootstrap.Surroundings.real()
+        store = bootstrap.open_store(self._settings)
+        backends = bootstrap.open_backends(self._settings, around, store)
+        found: list[Finding] = []
+        try:
+            for name in backends.names:
+                try:
+                    await backends.named(name).check()
+                except DrivefeedError as error:
+                    remedy = f"Look at it with 'drivefeed backend check {self._url_of(name)}'."
+                    found.append(red("backends", str(error), remedy, subject=name))
+                else:
+                    words = f"'{name}' answers, speaks the contract and takes our secret."
+                    found.append(green("backends", words, subject=name))
+        finally:
+            await backends.aclose()
+            await store.aclose()
+        return found
+
+    def _url_of(self, name: str) -> str:
+        return self._settings.backends[name].url
 
     def board(self) -> list[Finding]:
         """Compare the board's list of queues with the table in code; only in a checkout."""

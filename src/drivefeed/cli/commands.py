@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access
+from drivefeed.cli import access, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -124,7 +124,7 @@ def why(
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="Words, or a question.")],
+    query: Annotated[list[str], typer.Argument(help="Words, or a question.")],
     limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many documents.")] = 10,
     org: Annotated[str | None, typer.Option(help="Whose documents.")] = None,
     *,
@@ -133,7 +133,7 @@ def search(
     """Find documents by words and by meaning; exit code 1 if there are none."""
     from drivefeed.cli.search import show_hits
 
-    show_hits(query, limit, org, as_json=as_json)
+    show_hits(" ".join(query), limit, org, as_json=as_json)
 
 
 def retry(
@@ -236,6 +236,10 @@ def reindex(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Swap without files that cannot be read again.")
     ] = False,
+    anew: Annotated[
+        bool,
+        typer.Option("--anew", help="Build it with the same model: it was lost or damaged."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Change the embedding model: build a second index beside, then swap; search goes on.
@@ -244,7 +248,7 @@ def reindex(
     """
     from drivefeed.cli.reindex import reindex_all
 
-    reindex_all(to, leave_out=leave_out, look=look, cancel=cancel, as_json=as_json)
+    reindex_all(to, leave_out=leave_out, anew=anew, look=look, cancel=cancel, as_json=as_json)
 
 
 def queues(*, as_json: Json = False) -> None:
@@ -270,7 +274,7 @@ def version(*, as_json: Json = False) -> None:
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Set up": (init,),
-    "Run": (demo, up, web),
+    "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),

@@ -101,6 +101,7 @@ async def _connect(
             now=catalog.clock.now(),
             base=choice.same.policy if choice.same is not None else None,
         )
+        parts.backends.named(policy.backend)
         name = await name_for(catalog, choice, wish.name)
         folder = choice.folder
         plan = await plan_connection(

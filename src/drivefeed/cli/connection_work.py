@@ -184,6 +184,7 @@ async def _change(
         meant = await one_connection(parts.catalog, which)
         now = parts.catalog.clock.now()
         policy = policy_of(written, now=now, base=meant.policy)
+        parts.backends.named(policy.backend)
         found = await plan_change(parts, meant, policy)
         is_news = policy != meant.policy
         if not as_json:

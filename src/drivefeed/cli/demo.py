@@ -54,14 +54,22 @@ def run_demo(folder: Path | None, wishes: Wishes) -> None:
             "The demo needs graphsim: install drivefeed[local,sim].", reason=Reason.MISCONFIGURED
         )
     served = _served(folder)
-    data = context.options.data_dir or _data_for(served)
+    data = (context.options.data_dir or _data_for(served)).absolute()
+    if data.resolve().is_relative_to(served.resolve()):
+        raise NeedsAttention(
+            f"The demo keeps its data in '{data}', inside of the folder that it is to serve: it "
+            "would import its own files. Start it from another place, or serve a folder below.",
+            reason=Reason.MISCONFIGURED,
+        )
     refuse_beside_another(data / "queue")
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    LAST_DEMO_FILE.parent.mkdir(exist_ok=True)
-    LAST_DEMO_FILE.write_text(str(data.absolute()), encoding="utf-8")
-    with (data / "drivefeed.log").open("a", encoding="utf-8") as log:
-        configure_logs(json=True, stream=log)
+    log_file = (data / "drivefeed.log").open("a", encoding="utf-8")
+    try:
+        configure_logs(json=True, stream=log_file)
         ending = run(_until_interrupted(served, data, wishes, is_sample=folder is None))
+    finally:
+        with suppress(OSError):  # where the disk is full, the last lines are lost
+            log_file.close()
     if ending is None:
         return
     if wishes.as_json:
@@ -117,6 +125,7 @@ async def _demo(
     served: Path, data: Path, wishes: Wishes, interrupts: Interrupts, *, is_sample: bool
 ) -> Ending:
     async with simulator(served, data) as sim:
+        _remember(data)
         settings = settings_of_demo(sim.endpoints, served, data, grace=wishes.grace)
         async with open_parts(settings, Surroundings.real()) as parts:
             daemon = Daemon(parts, pace_seconds=SLOW_SECONDS if wishes.slow else 0.0)
@@ -130,7 +139,7 @@ async def _demo(
                 await (show.once(running) if wishes.once else show.go_on(running))
             finally:
                 show.close()
-                if on_terminal() and not wishes.as_json and not running.done():
+                if show.moves and on_terminal() and not wishes.as_json and not running.done():
                     say("[dim]Running steps are finished first; Ctrl-C ends at once.[/]")
                 if not running.done() and not interrupts.count:
                     daemon.stop()
@@ -139,6 +148,12 @@ async def _demo(
             with suppress(PartDown):  # an interrupt may have ended graphsim as well
                 ending.left_out = await sim.left_out()
             return ending
+
+
+def _remember(data: Path) -> None:
+    """Let commands that name no data folder mean this demo."""
+    LAST_DEMO_FILE.parent.mkdir(exist_ok=True)
+    LAST_DEMO_FILE.write_text(str(data), encoding="utf-8")
 
 
 def _display(wishes: Wishes) -> Display:

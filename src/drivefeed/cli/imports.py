@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.text import Text
 
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
@@ -15,8 +16,11 @@ from drivefeed.cli.status import COLOURS, word_of
 from drivefeed.cli.words import count_of, folded, size_of
 from drivefeed.domain.lifecycle import State
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
     from drivefeed.catalog.listing import ListedFile
@@ -26,6 +30,9 @@ _OTHER_COLUMNS = 48
 """Characters of a line that are not the path: the standing, three numbers, and what is between."""
 _STANDING_COLUMNS = 22
 _LEAST_PATH = 24
+_ON_ONE_LINE = 20
+"""Characters that a reason takes beside its standing."""
+_WIDEST_PADDED = 60
 _ROOMY = 72
 """A narrower terminal is shown no numbers."""
 
@@ -40,10 +47,13 @@ def show_imports(state: str | None, reason: str | None, limit: int, *, as_json: 
     if not found:
         say("No file matches." if where else "No file was found yet.")
         return
-    say(_drawn(found))
-    if on_terminal():
-        cut = " (there may be more: --limit)" if len(found) == limit else ""
-        say(f"[dim]{count_of(len(found), 'file')}{cut}[/]")
+    if not on_terminal():
+        for line in lines_of(found):
+            say(Text(line))
+        return
+    say(table_of(found))
+    cut = " (there may be more: --limit)" if len(found) == limit else ""
+    say(f"[dim]{count_of(len(found), 'file')}{cut}[/]")
 
 
 def _where(state: str | None, reason: str | None) -> dict[str, str]:
@@ -56,7 +66,8 @@ def _where(state: str | None, reason: str | None) -> dict[str, str]:
         where["standing" if wanted in set(Standing) else "state"] = wanted
     if reason is not None:
         if reason not in {*Reason, *State}:
-            raise typer.BadParameter(f"There is no reason '{reason}'; docs/reasons.md lists them.")
+            known = ", ".join(sorted({*Reason, *State}))
+            raise typer.BadParameter(f"There is no reason '{reason}'; choose from {known}.")
         where["reason"] = reason
     return where
 
@@ -66,23 +77,40 @@ async def _imports(**where: Any) -> list[ListedFile]:
         return await list_files(catalog, **where)
 
 
-def _drawn(found: list[ListedFile]) -> Table:
+def table_of(found: list[ListedFile]) -> Table:
     """Draw the table; a narrow terminal gives the path the room it needs."""
     numbers = _NUMBERS if columns() >= _ROOMY else ()
     table = new_table("file", "stands", *numbers, right=frozenset(numbers))
     others = _OTHER_COLUMNS if numbers else _STANDING_COLUMNS
-    width = max(_LEAST_PATH, columns() - others) if on_terminal() else None
+    longest = max(len(one.path) for one in found)
+    width = max(_LEAST_PATH, columns() - others)
+    between = " " if longest + _ON_ONE_LINE <= width else "\n"
     for one in found:
         standing = Standing(one.standing)
         stands = f"[{COLOURS[standing]}]{word_of(standing)}[/]"
         if standing is not Standing.SEARCHABLE:
-            between = "\n" if on_terminal() else " "
             stands += f"{between}[dim]{one.why}[/]"
-        values = (
-            str(one.pages) if one.pages is not None else "",
-            str(one.chunks) if one.chunks is not None else "",
-            size_of(one.size) if one.size is not None else "",
-        )
-        path = escape(folded(one.path, width) if width else one.path)
-        table.add_row(path, stands, *values[: len(numbers)])
+        path = "\n".join(map(escape, folded(visible(one.path), width).split("\n")))
+        table.add_row(path, stands, *_numbers_of(one)[: len(numbers)])
     return table
+
+
+def lines_of(found: list[ListedFile]) -> Iterator[str]:
+    """One file on a line; a path that is much longer than the others moves its own line only."""
+    rows = [("file", "stands", *_NUMBERS)]
+    for one in found:
+        why = "" if one.standing == Standing.SEARCHABLE else f" {one.why}"
+        rows.append((visible(one.path), word_of(Standing(one.standing)) + why, *_numbers_of(one)))
+    widths = [min(_WIDEST_PADDED, max(map(len, column))) for column in zip(*rows, strict=True)]
+    for path, stands, *numbers in rows:
+        words = [path.ljust(widths[0]), stands.ljust(widths[1])]
+        words += [one.rjust(width) for one, width in zip(numbers, widths[2:], strict=True)]
+        yield "  ".join(words).rstrip()
+
+
+def _numbers_of(one: ListedFile) -> tuple[str, str, str]:
+    return (
+        str(one.pages) if one.pages is not None else "",
+        str(one.chunks) if one.chunks is not None else "",
+        size_of(one.size) if one.size is not None else "",
+    )

@@ -88,7 +88,7 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         api_key = await first_api_key(catalog, org_id)
     return Installation(
         data_dir=str(settings.data_dir.absolute()),
-        catalog="a database of its own" if settings.database_url else "in the data folder",
+        catalog=_words_of(settings) if settings.database_url else "in the data folder",
         keys=ring.place.name,
         key_id=key_id,
         key_made=key_made,
@@ -97,6 +97,11 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org_made=org_made,
         api_key=api_key,
     )
+
+
+def _words_of(settings: Settings) -> str:
+    is_postgres = settings.catalog_url.startswith("postgres")
+    return "in Postgres" if is_postgres else "a database of its own"
 
 
 async def _make_key(catalog: Catalog, ring: KeyRing) -> bool:

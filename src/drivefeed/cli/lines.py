@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.progress import Standing
-from drivefeed.cli.output import say
+from drivefeed.cli.output import escape, say
 from drivefeed.cli.status import word_of
 from drivefeed.cli.words import count_of, duration_of, meaning_of, remedy_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from drivefeed.cli.scene import Lately, Scene
 
 _SECONDS_BETWEEN: Final = 1.0
@@ -23,14 +25,20 @@ class Lines:
         self._last = ""
         self._last_at = -_SECONDS_BETWEEN
         self._notices: set[str] = set()
+        self._limits: Sequence[str] = []
         self._told: Lately | None = None
 
     def show(self, scene: Scene) -> None:
         """Print what is different from the last scene."""
-        for words in scene.notices:
+        notices = [*scene.notices, *_troubles(scene)]
+        for words in notices:
             if words not in self._notices:
                 say(words)
-        self._notices = set(scene.notices)
+        self._notices = set(notices)
+        if scene.limits != self._limits and not scene.moving:
+            for words in scene.limits:
+                say(words)
+            self._limits = scene.limits
         self._tell(scene)
         line = _progress(scene)
         is_time = scene.seconds - self._last_at >= _SECONDS_BETWEEN or not scene.moving
@@ -56,6 +64,16 @@ class Lines:
                 say(f"{path} {words}")
         if scene.lately:
             self._told = scene.lately[-1]
+
+
+def _troubles(scene: Scene) -> Iterator[str]:
+    for part, words in scene.down.items():
+        yield f"{part} does not answer: {escape(words)}"
+    for one in scene.found:
+        code = one.connection.attention or one.drive_attention
+        if code:
+            name = escape(one.connection.name)
+            yield f"{name} waits for you: {code}: {meaning_of(code)} → {remedy_of(code)}"
 
 
 def _progress(scene: Scene) -> str:

@@ -49,6 +49,7 @@ def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
             f"{size_of(skip.size)}: {meaning_of(skip.reason)}"
         )
     if plan.files:
+        _tell_room(plan)
         _tell_cost(plan)
         _tell_rights(plan)
         say("The first by name:")
@@ -69,6 +70,20 @@ def _tell_files(plan: Plan) -> None:
         kind = escape(one.ending or "no ending")
         table.add_row(kind, str(one.files), size_of(one.size), f"~{one.pages}")
     say(table)
+
+
+def _tell_room(plan: Plan) -> None:
+    if plan.free_pages is None:
+        return
+    words = f"Of the organization's page limit, {count_of(plan.free_pages, 'page')} are free"
+    if not plan.lacking_pages:
+        say(f"{words}: enough by the estimate.")
+        return
+    say(
+        f"[yellow]{words}, about {count_of(plan.lacking_pages, 'page')} fewer than are needed.[/] "
+        "Files that do not fit wait, and go on by themselves once pages are free: see 'drivefeed "
+        "usage'."
+    )
 
 
 def _tell_cost(plan: Plan) -> None:

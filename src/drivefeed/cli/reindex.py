@@ -38,10 +38,10 @@ _ADDRESS: Final = "/v1/index/reindex"
 
 
 def reindex_all(
-    to: str | None, *, leave_out: bool, look: bool, cancel: bool, as_json: bool
+    to: str | None, *, leave_out: bool, anew: bool, look: bool, cancel: bool, as_json: bool
 ) -> None:
     """Build, look or stop; exit code 1 if it ended without a swap, or files were left out."""
-    wish: dict[str, Any] = {"leave_out": leave_out} | ({"to": to} if to else {})
+    wish: dict[str, Any] = {"leave_out": leave_out, "anew": anew} | ({"to": to} if to else {})
     state = run(_reindex(wish, look=look, cancel=cancel, quiet=as_json))
     if as_json:
         print_json(state)
@@ -109,7 +109,7 @@ async def _here(
         if cancel:
             await reindexing.work()
             return (await reindexing.state()).as_dict()
-        await reindexing.start(wish.get("to"), leave_out=wish["leave_out"])
+        await reindexing.start(wish.get("to"), leave_out=wish["leave_out"], anew=wish["anew"])
 
         async def state() -> State:
             return (await reindexing.state()).as_dict()

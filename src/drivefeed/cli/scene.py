@@ -38,6 +38,7 @@ class Scene:
         seconds: since the start.
         files_a_second: files that came to an end, over the last seconds.
         seconds_left: an estimate, or None where there is none worth its name.
+        limits: how the page limits stand, in markup; empty where there is none.
         notices: what somebody did to the demo, in markup.
         down: parts that do not answer, with a sentence each.
         lately: what happened, oldest first.
@@ -49,6 +50,7 @@ class Scene:
     found: Sequence[Progress] = ()
     files_a_second: float = 0.0
     seconds_left: float | None = None
+    limits: Sequence[str] = ()
     notices: Sequence[str] = ()
     down: Mapping[str, str] = field(default_factory=dict)
     lately: Sequence[Lately] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
@@ -48,14 +49,19 @@ class TerminalScreen:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._live.start()
+        self._last: Scene | None = None
 
     def show(self, scene: Scene) -> None:
         """Draw a scene over the last one."""
+        self._last = scene
         width, height = self._console.size
         self._live.update(picture(scene, width, height), refresh=True)
 
     def close(self) -> None:
-        """Leave the last scene and give the cursor back."""
+        """Leave the last scene without its keys, and give the cursor back."""
+        if self._last is not None:
+            self.show(replace(self._last, keys={}))
+            self._last = None
         self._live.stop()
 
 
@@ -63,7 +69,7 @@ def picture(scene: Scene, width: int, height: int) -> Group:
     """Draw a scene on so many columns and rows; what happened lately takes the rows left."""
     width = min(width, _WIDEST) - 2
     rows: list[RenderableType] = [_title(scene, width), "", _steps(scene, width), ""]
-    rows += [_summary(scene), *_reasons(scene, width)]
+    rows += [_summary(scene), *map(Text.from_markup, scene.limits), *_reasons(scene, width)]
     rows += [Text.from_markup(f"[dark_orange3]●[/] {words}") for words in scene.notices]
     rows += [
         Text.from_markup(f"[red]● {part} does not answer:[/] {escape(words)}")
@@ -159,17 +165,14 @@ def _happened(one: Lately, width: int) -> Text:
 
 
 def _foot(scene: Scene, width: int) -> list[Text]:
-    foot = []
-    if scene.keys:
-        between = "   " if width > _ROOMY else " "
-        keys = between.join(f"[bold reverse] {key} [/] {does}" for key, does in scene.keys.items())
-        foot.append(Text.from_markup(keys))
-    foot.append(
-        Text(
-            "Change files in the folder and watch. Elsewhere: drivefeed search 'your words'",
-            style="dim",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+    if not scene.keys:
+        return []
+    between = "   " if width > _ROOMY else " "
+    keys = between.join(f"[bold reverse] {key} [/] {does}" for key, does in scene.keys.items())
+    hint = Text(
+        "Change files in the folder and watch. Elsewhere: drivefeed search 'your words'",
+        style="dim",
+        no_wrap=True,
+        overflow="ellipsis",
     )
-    return foot
+    return [Text.from_markup(keys), hint]

@@ -18,6 +18,7 @@ from drivefeed.cli.context import (
 )
 from drivefeed.cli.output import on_terminal, print_json, say
 from drivefeed.domain.visible import visible
+from drivefeed.services.find import LONGEST_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 def show_hits(query: str, limit: int, org: str | None, *, as_json: bool) -> None:
     """Show what is found; exit code 1 if nothing is."""
+    if len(query) > LONGEST_QUERY:
+        raise typer.BadParameter(
+            f"A query has at most {LONGEST_QUERY:,} characters; this one has {len(query):,}."
+        )
     found = run(_search(query, limit, org))
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""``up``, and what the board needs to know."""
+"""``up`` and the roles of many processes, and what the board needs to know."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
+    from drivefeed.roles import Role
     from drivefeed.settings import Settings
 
 _OTHER_COLUMNS = 36
@@ -24,19 +25,33 @@ _LEAST_PURPOSE = 24
 
 def up(*, as_json: bool) -> None:
     """Run everything in one process, until SIGTERM or Ctrl-C."""
+    from drivefeed.roles import UP
+
+    run_role(UP, as_json=as_json)
+
+
+def run_role(role: Role, *, as_json: bool) -> None:
+    """Run what a role does, until SIGTERM or Ctrl-C.
+
+    Raises:
+        NeedsAttention: it is one process of many, and a part is for one process alone.
+    """
+    from drivefeed.roles import require_shared
     from drivefeed.telemetry import configure_logs
 
     settings = settings_for_commands()
+    if not role.is_whole:
+        require_shared(settings, role)
     configure_logs(json=as_json or settings.log_json, level=settings.log_level)
-    run(_up(settings))
+    run(_serve(settings, role))
 
 
-async def _up(settings: Settings) -> None:
+async def _serve(settings: Settings, role: Role) -> None:
     from drivefeed.bootstrap import open_parts
     from drivefeed.daemon import Daemon
 
     async with open_parts(settings) as parts:
-        daemon = Daemon(parts)
+        daemon = Daemon(parts, role=role)
         loop = asyncio.get_running_loop()
         # The second signal ends at once.
         for number in (signal.SIGTERM, signal.SIGINT):

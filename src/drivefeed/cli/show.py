@@ -18,6 +18,7 @@ from drivefeed.cli.keys import single_keys
 from drivefeed.cli.pace import Pace
 from drivefeed.cli.scene import Lately, Scene
 from drivefeed.cli.screen import TerminalScreen
+from drivefeed.cli.status import limits_of
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import PartDown
 from drivefeed.domain.reasons import Reason
@@ -106,6 +107,11 @@ class Show:
         self._ending.found = list(self._scene.found)
         return self._ending
 
+    @property
+    def moves(self) -> bool:
+        """Whether files were on their way at the last look."""
+        return self._scene.moving > 0
+
     def _is_over(self, running: asyncio.Task[None]) -> bool:
         return self._quits or running.done()
 
@@ -188,9 +194,11 @@ class Show:
         path.write_text(_NOTE.format(number=number, at=at), encoding="utf-8")
 
     async def _look(self, *, has_keys: bool) -> None:
+        self._sim.check()
         now = time.monotonic()
         scene = self._scene
         scene.found = await progress_of(self._catalog)
+        scene.limits = await limits_of(self._catalog)
         scene.seconds = self._ending.seconds = now - self._began
         self._pace.look(now, scene.ended)
         scene.files_a_second = self._pace.files_a_second

@@ -32,9 +32,25 @@ class Simulator:
         endpoints: what graphsim wrote about itself once it was up.
     """
 
-    def __init__(self, endpoints: dict[str, Any], client: httpx.AsyncClient) -> None:
+    def __init__(
+        self, endpoints: dict[str, Any], client: httpx.AsyncClient, process: Process
+    ) -> None:
         self.endpoints = endpoints
         self._client = client
+        self._process = process
+
+    def check(self) -> None:
+        """Check that it runs.
+
+        Raises:
+            NeedsAttention: it has ended, and nothing starts it again.
+        """
+        if self._process.returncode is not None:
+            raise NeedsAttention(
+                "graphsim, which serves the folder to the demo, has ended (exit status "
+                f"{self._process.returncode}). Start the demo again: what was imported stays.",
+                reason=Reason.MISCONFIGURED,
+            )
 
     async def refuse_downloads(self, count: int) -> None:
         """Let the next ``count`` requests for content be refused, as for a lack of rights.
@@ -103,7 +119,7 @@ async def simulator(served: Path, data: Path) -> AsyncIterator[Simulator]:
         async with httpx.AsyncClient(
             base_url=endpoints["admin_url"], timeout=10.0, trust_env=False
         ) as client:
-            yield Simulator(endpoints, client)
+            yield Simulator(endpoints, client, process)
     finally:
         await _end(process)
 
@@ -127,9 +143,9 @@ async def _started(served: Path, data: Path) -> tuple[Process, dict[str, Any]]:
         words = "graphsim did not start"
     except TimeoutError:
         words = f"graphsim was not ready after {_READY_SECONDS:.0f} s"
-    raise NeedsAttention(
-        f"{words}; its words are in {data / 'graphsim.log'}.", reason=Reason.MISCONFIGURED
-    )
+    log = data / "graphsim.log"
+    said = await asyncio.to_thread(_last_words, log)
+    raise NeedsAttention(f"{words}: {said} (more in {log})", reason=Reason.MISCONFIGURED)
 
 
 async def _launch(served: Path, data: Path) -> Process:
@@ -166,8 +182,12 @@ async def _ready(process: Process, ready_file: Path) -> dict[str, Any] | None:
 
 
 def _is_in_use(data: Path) -> bool:
-    lines = (data / "graphsim.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    return bool(lines) and "in use" in lines[-1]
+    return "in use" in _last_words(data / "graphsim.log")
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[-1] if lines else "it said nothing"
 
 
 async def _end(process: Process) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.progress import Progress, Standing, progress_of
+from drivefeed.catalog.usage import usage_of
 from drivefeed.cli.context import existing_catalog, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.standings import progress_dict, troubles_of, word_of
+from drivefeed.services.usage_words import usage_sentence
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from drivefeed.catalog.engine import Catalog
+
 __all__ = [
     "COLOURS",
+    "limits_of",
     "progress_dict",
     "progress_table",
     "reasons_of",
@@ -40,7 +45,7 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found = run(_progress())
+    found, limits = run(_progress())
     if as_json:
         print_json([progress_dict(one) for one in found])
         return
@@ -49,11 +54,22 @@ def show_status(*, as_json: bool) -> None:
         return
     say(progress_table(found))
     say_reasons(found)
+    for words in limits:
+        say(words)
 
 
-async def _progress() -> list[Progress]:
+async def limits_of(catalog: Catalog) -> list[str]:
+    """Return how the page limits stand, in markup; organizations without one are left out."""
+    return [
+        f"[bold]{escape(one.org)}[/]: {usage_sentence(one)}"
+        for one in await usage_of(catalog)
+        if one.limit is not None
+    ]
+
+
+async def _progress() -> tuple[list[Progress], list[str]]:
     async with existing_catalog() as catalog:
-        return await progress_of(catalog)
+        return await progress_of(catalog), await limits_of(catalog)
 
 
 def progress_table(found: list[Progress]) -> Table:

@@ -32,6 +32,7 @@ from drivefeed.services.bundle import Bundle
 from drivefeed.services.bundle_log import LINES, last_lines, veiled_line
 from drivefeed.services.bundle_veil import Veil
 from drivefeed.services.bundle_words import vocabulary
+from drivefeed.system import SystemClock
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings
@@ -84,7 +85,7 @@ def make_bundle(output: Path | None, log: Path | None, *, with_names: bool, as_j
 async def _collect(settings: Settings, log: Path | None, *, with_names: bool) -> Bundle:
     bundle = Bundle()
     async with AsyncExitStack() as stack:
-        state = await asyncio.to_thread(examination.look, settings.catalog_url)
+        state = await asyncio.to_thread(examination.look, settings.catalog_url, SystemClock())
         host = socket.gethostname()
         names: dict[str, set[str]] = {"machine": {host, host.partition(".")[0]}}
         catalog = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from drivefeed.domain.visible import visible_lines
 if TYPE_CHECKING:
     from types import TracebackType
 
+_CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
 _CATALOG = {
     "locked": "The catalog is busy: another process has been writing to it for a while. Try again.",
     "unable to open": "The catalog cannot be opened. Check that the data folder belongs to you, "
@@ -43,14 +46,29 @@ def sentence_of(error: BaseException) -> str | None:
             f"The daemon did not answer ({type(error).__name__}: {error}). Try again, and look "
             "with 'drivefeed doctor' if it stays."
         )
-    if isinstance(error, OSError) and error.filename is not None:
+    return _sentence_of_file(error) if isinstance(error, OSError) else None
+
+
+def _sentence_of_file(error: OSError) -> str | None:
+    if error.filename is not None:
         return f"'{error.filename}' cannot be used: {error.strerror}."
+    if error.errno in _CANNOT_WRITE:
+        # Files of our own are named above, so it is what the command prints to.
+        return f"The output cannot be written: {error.strerror}."
     return None
 
 
 def complain(words: str) -> None:
     """Write sentences to standard error, without secrets and without control characters."""
     sys.stderr.write(f"{visible_lines(redact(words))}\n")
+
+
+def give_up_output() -> None:
+    """Print nothing more where it cannot be written, not even what is left in a buffer."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tell_defect(

@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from drivefeed.bootstrap import open_memory
+from drivefeed.bootstrap import backend_credentials, open_memory
 from drivefeed.cli.context import answer_of, daemon_client, existing_settings, run
 from drivefeed.cli.key import new_link, port_of
 from drivefeed.cli.output import print_json, say
@@ -54,6 +54,7 @@ async def _serve(
             url=settings.web_url,
             folder=settings.data_dir,
             seek=_seek(settings),
+            credentials=backend_credentials(settings),
         )
         link = await new_link(catalog, org, page.url) if opens else None
         _tell(page, link, is_open=not is_loopback(bind), as_json=as_json)

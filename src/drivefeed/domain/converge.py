@@ -104,6 +104,7 @@ def apply(one: Import, event: Event, *, reason: Reason | None = None) -> Import 
             shown=None,
             attention=None,
             hold=None,
+            backend=None,
             backend_job=None,
             deadline_at=None,
             poll_count=0,
@@ -164,6 +165,17 @@ def relieved(one: Import) -> Import:
     if one.state in ENDED or (one.attention is None and one.hold is None):
         return one
     return replace(one, attention=None, hold=None, revision=one.revision + 1)
+
+
+def may_hold_pages(one: Import) -> bool:
+    """Tell whether an import may hold pages of a limit: it is under way, or charged in this commit.
+
+    What waits before it was submitted releases them, for nobody knows how long it waits. The
+    backend may do what was submitted, whoever is asked meanwhile.
+    """
+    if one.state in {State.SUBMITTED, State.SETTLED}:
+        return True
+    return one.state in {State.DISCOVERED, State.STORED} and not waits(one)
 
 
 def waits(one: Import) -> bool:

@@ -51,11 +51,16 @@ class Throttled(DrivefeedError):
 
 
 class PartDown(DrivefeedError):
-    """``part`` does not answer, so it is no fault of the file that was being worked on."""
+    """``part`` does not answer, so it is no fault of the file that was being worked on.
 
-    def __init__(self, message: str, *, part: Part) -> None:
+    Where there are several of a part, the adapter has a breaker for each: ``wait_ms`` is then how
+    long this one is considered down, and the others of the part go on.
+    """
+
+    def __init__(self, message: str, *, part: Part, wait_ms: int | None = None) -> None:
         super().__init__(message)
         self.part = part
+        self.wait_ms = wait_ms
 
 
 class Permanent(DrivefeedError):

@@ -129,7 +129,8 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.QUOTA: Explanation(
         _H,
         "The organization's page limit leaves no room for it.",
-        "Raise the limit or free pages; it goes on by itself.",
+        "Raise the limit with 'drivefeed usage limit', or wait for the next period; it goes on by "
+        "itself.",
     ),
     Reason.PAUSED: Explanation(
         _H, "The connection is paused.", "Let it flow again with 'drivefeed resume'."

@@ -57,6 +57,7 @@ class Import:
         quick_xor: base64 quickXorHash of this version, as it was listed when it was admitted.
         integrity: how the bytes that arrived compare with what was listed: ``verified``,
             ``no_listed_hash`` or ``server_modified``.
+        backend: which ingestion backend this round was submitted to; None before that.
         misplaced: the file was renamed or moved after it may have been submitted, so the index
             may have an older place of this round.
     """
@@ -72,6 +73,7 @@ class Import:
     shown: bool | None = None
     attention: Reason | None = None
     hold: Reason | None = None
+    backend: str | None = None
     backend_job: str | None = None
     deadline_at: int | None = None
     poll_count: int = 0

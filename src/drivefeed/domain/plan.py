@@ -89,6 +89,8 @@ class Plan:
         present: of those, the ones whose present version was copied already, for this or another
             connection: they cost no download.
         pages: an estimate for all of them; see :mod:`drivefeed.domain.metering`.
+        fresh_pages: of these, the ones of files that were not copied yet.
+        free_pages: what is left of the organization's page limit; None where it has none.
         shared: of those, the ones that carry permissions of their own, as Graph's ``shared``
             facet tells; None where the tree was listed before we asked for it.
         labelled: of those, the ones with a sensitivity label. Always None: Graph tells labels
@@ -118,6 +120,8 @@ class Plan:
     unsized: int = 0
     present: int = 0
     pages: int = 0
+    fresh_pages: int = 0
+    free_pages: int | None = None
     shared: int | None = 0
     labelled: int | None = None
     units: int = 0
@@ -127,6 +131,11 @@ class Plan:
     first: tuple[str, ...] = ()
     emptiness: Emptiness | None = None
     change: Change | None = None
+
+    @property
+    def lacking_pages(self) -> int:
+        """Pages for which there is probably no room; files wait then, the latest ones first."""
+        return 0 if self.free_pages is None else max(0, self.fresh_pages - self.free_pages)
 
 
 @dataclass(slots=True)
@@ -138,6 +147,7 @@ class Tally:
     size: int = 0
     unsized: int = 0
     present: int = 0
+    fresh_pages: int = 0
     shared: int = 0
     sharing_unknown: bool = False
     first: list[str] = field(default_factory=list)
@@ -171,7 +181,9 @@ class Tally:
         one = self._types[kind]
         one[0] += 1
         one[1] += size or 0
-        one[2] += estimated_pages(kind, size)
+        pages = estimated_pages(kind, size)
+        one[2] += pages
+        self.fresh_pages += 0 if present else pages
         if len(self.first) < FIRST_NAMES or path < self.first[-1]:
             insort(self.first, path)
             del self.first[FIRST_NAMES:]

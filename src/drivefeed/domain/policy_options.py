@@ -15,7 +15,7 @@ from drivefeed.domain import policy_values as values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BACKENDS: Final = ("embedded",)
+EMBEDDED: Final = "embedded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,9 @@ OPTIONS: Final = (
     Option(
         "backend",
         "backend",
-        allowed=" or ".join(BACKENDS),
+        allowed="embedded, or a name of [backends] in the settings",
         meaning="Which ingestion backend makes the files searchable.",
-        read=values.one_of(*BACKENDS),
+        read=values.name,
         show=str,
     ),
     Option(

@@ -19,6 +19,9 @@ _YES_NO: Final = {"yes": True, "true": True, "on": True, "no": False, "false": F
 _TYPE: Final = re.compile(r"[a-z0-9_-]{1,16}")
 
 
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
 class WrongValue(Exception):
     """The value is none of what is allowed."""
 
@@ -105,6 +108,14 @@ def one_of(*names: str) -> Callable[[Any], str]:
         return found
 
     return value_of
+
+
+def name(value: Any) -> str:
+    """Read the name of a section of the settings; whether there is one is not known here."""
+    found = str(value).strip()
+    if not _NAME.fullmatch(found):
+        raise WrongValue
+    return found
 
 
 def since(value: Any) -> tuple[int | None, int | None]:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import (
     NeedsAttention,
-    NotFound,
     Part,
     PartDown,
     Permanent,
-    Transient,
 )
 from drivefeed.domain.identity import point_id
 from drivefeed.domain.redact import redact
 from drivefeed.indexer.chunk import chunk_pages
+from drivefeed.indexer.reading import StoredFiles
 from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from pathlib import Path
 
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Chunk, Extraction, Limits
@@ -53,6 +50,9 @@ class Indexing:
 
     Points get ids that name the import, the round and the chunk, so a repetition replaces what
     an interrupted run left. They are written hidden and become live by one update at the end.
+
+    Attributes:
+        files: reads what is to be indexed; counts pages as well.
     """
 
     def __init__(
@@ -68,11 +68,8 @@ class Indexing:
         checkpoint: Checkpoint,
     ) -> None:
         self._jobs = jobs
-        self._store = store
+        self.files = StoredFiles(store, pool, limits, work_folder)
         self._shelf = shelf
-        self._pool = pool
-        self._limits = limits
-        self._work_folder = work_folder
         self._max_chunks = max_chunks
         self._checkpoint = checkpoint
 
@@ -92,7 +89,7 @@ class Indexing:
             return
         steps = _Steps(self._jobs, job_id, progress)
         try:
-            extraction = await self._extract(job.submission)
+            extraction = await self.files.extract(job.submission)
         except Permanent as error:
             await self._jobs.finish(
                 job_id, IndexJobState.REFUSED, reason=error.reason, detail=redact(str(error))
@@ -119,7 +116,7 @@ class Indexing:
             Permanent: the file cannot be read.
             Transient, Throttled, PartDown, NeedsAttention: as their docstrings say.
         """
-        extraction = await self._extract(sent)
+        extraction = await self.files.extract(sent)
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         for batch in _batches(chunks):
             await one.index.upsert(await _embedded(one.embedder, sent, extraction, batch))
@@ -137,7 +134,10 @@ class Indexing:
             return
         async with self._shelf.writing(one):
             self._checkpoint("index.swap.before")
-            await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
+            # A higher seq was submitted meanwhile: what to show is for whoever submits to say.
+            live = not await self._jobs.is_overtaken(job)
+            if live:
+                await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
             self._checkpoint("index.swap.after")
             ended = await self._jobs.finish(
                 job.job_id,
@@ -145,6 +145,7 @@ class Indexing:
                 pages=extraction.page_count,
                 chunks=len(chunks),
                 detail=_detail(extraction),
+                shown=live,
             )
         if not ended:
             # It was cancelled in the last moment: nothing of it may stay visible.
@@ -152,31 +153,6 @@ class Indexing:
 
     async def _forget(self, sent: Submission) -> None:
         await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
-
-    async def _extract(self, sent: Submission) -> Extraction:
-        folder = await asyncio.to_thread(self._new_folder)
-        try:
-            path = folder / "content"
-            try:
-                await self._store.fetch(sent.object_key, path)
-            except NotFound as error:
-                raise Transient(
-                    f"The bytes of '{sent.name}' are not in the object store."
-                ) from error
-            return await self._pool.extract(
-                path, name=sent.name, media_type=sent.media_type, limits=self._limits
-            )
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-    def _new_folder(self) -> Path:
-        try:
-            return Path(tempfile.mkdtemp(prefix="index-", dir=self._work_folder))
-        except OSError as error:
-            raise PartDown(
-                f"No folder can be made in {self._work_folder} to read files in: {error.strerror}.",
-                part=Part.INDEX,
-            ) from error
 
     def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
         return chunk_pages(

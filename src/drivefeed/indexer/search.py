@@ -74,6 +74,14 @@ class Searcher:
                     return hits
                 wanted = min(wanted * _GROWTH, max(_MOST, limit))
 
+    async def holds_nothing(self) -> bool:
+        """Whether the collection in use has no point at all.
+
+        Raises:
+            PartDown: the index does not answer.
+        """
+        return await self._shelf.count() == 0
+
 
 async def _kept(found: list[SearchHit], keep: Keep | None) -> list[SearchHit]:
     if keep is None or not found:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.audit import covered_items, effects
+from drivefeed.catalog.audit import Effect, covered_items, effects
 from drivefeed.catalog.listing import paths_of
 from drivefeed.catalog.progress import Progress, progress_of
+from drivefeed.catalog.recount import recount
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.domain.explanations import explain
 from drivefeed.domain.identity import Fingerprint, changed
@@ -50,7 +51,8 @@ class Certificate:
 
     Attributes:
         drift: by kind: ``missing_in_catalog``, ``extra_in_catalog``, ``changed_at_source``,
-            ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``.
+            ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``,
+            ``usage``.
         remarks: sentences that explain differences which are meant to be there.
     """
 
@@ -105,6 +107,9 @@ async def certify(
     certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
     await _compare_source(catalog, source, [one.connection for one in progress], certificate)
     await _compare_store_and_index(catalog, store, rounds, certificate)
+    for one in await recount(catalog):
+        for words in one.drift:
+            certificate.note("usage", f"{one.org}: {words}")
     return certificate
 
 
@@ -214,26 +219,32 @@ async def _compare_store_and_index(
                 "missing_in_store",
                 f"{effect.object_key}: {found}, {effect.size} bytes are expected",
             )
-        name = f"import {effect.import_id} round {effect.round}"
         live, count = points.pop((effect.import_id, effect.round), (False, 0))
-        if effect.live:
-            certificate.live_documents += 1
-            if not live or count != effect.chunks:
-                certificate.note(
-                    "missing_in_index",
-                    f"{name}: {count} points{'' if live else ', not live'}, "
-                    f"{effect.chunks} are expected",
-                )
-        elif effect.state is State.SETTLED:
-            # Hidden, and kept whole for as long as its removal can be undone.
-            if count != effect.chunks:
-                certificate.note(
-                    "missing_in_index" if count < (effect.chunks or 0) else "extra_in_index",
-                    f"{name}: {count} points, hidden, {effect.chunks} are expected",
-                )
-        elif count and effect.state not in _IN_MOTION:
-            certificate.note("extra_in_index", f"{name}: {count} points")
+        certificate.live_documents += effect.live
+        # What another backend shows can be seen in its search alone.
+        if effect.indexed_here:
+            _compare_points(effect, certificate, live=live, count=count)
     for key in objects:
         certificate.note("extra_in_store", key)
     for (import_id, round_), (_, count) in points.items():
         certificate.note("extra_in_index", f"import {import_id} round {round_}: {count} points")
+
+
+def _compare_points(effect: Effect, certificate: Certificate, *, live: bool, count: int) -> None:
+    name = f"import {effect.import_id} round {effect.round}"
+    if effect.live:
+        if not live or count != effect.chunks:
+            certificate.note(
+                "missing_in_index",
+                f"{name}: {count} points{'' if live else ', not live'}, "
+                f"{effect.chunks} are expected",
+            )
+    elif effect.state is State.SETTLED:
+        # Hidden, and kept whole for as long as its removal can be undone.
+        if count != effect.chunks:
+            certificate.note(
+                "missing_in_index" if count < (effect.chunks or 0) else "extra_in_index",
+                f"{name}: {count} points, hidden, {effect.chunks} are expected",
+            )
+    elif count and effect.state not in _IN_MOTION:
+        certificate.note("extra_in_index", f"{name}: {count} points")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.listing import live_rounds, org_named, places_of
+from drivefeed.catalog.listing import has_live, live_rounds, org_named, places_of
+from drivefeed.domain.errors import Part, PartDown
 from drivefeed.indexer.search import snippet
 from drivefeed.ports import Point, SearchFilter
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.search import Searcher
+
+LONGEST_QUERY = 500
+"""Characters; a longer text is no question, and would not fit into an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ async def find(
 
     Raises:
         NotFound: there is no such org, or there are several and none was named.
+        PartDown: the index does not answer, or lost what it held.
     """
     org_id = await org_named(catalog, org_name)
 
@@ -59,6 +64,12 @@ async def find(
         return await live_rounds(catalog, org_id, {point.document_id for point in points})
 
     hits = await searcher.search(query, SearchFilter(org_id), limit, keep=keep, per_document=1)
+    if not hits and await has_live(catalog, org_id) and await searcher.holds_nothing():
+        raise PartDown(
+            "The index holds nothing, though documents were indexed: its folder was moved, emptied "
+            "or damaged. 'drivefeed reindex --anew' builds it from the copies in the store.",
+            part=Part.INDEX,
+        )
     places = await places_of(catalog, org_id, {hit.point.document_id for hit in hits})
     pieces = [snippet(hit.point.text, query) for hit in hits]
     return [

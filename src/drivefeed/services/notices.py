@@ -64,10 +64,6 @@ class Channel(Protocol):
         ...
 
 
-def no_limit(_org_id: str) -> None:
-    """Return the page limit of an organization: there is none yet."""
-
-
 class Notices:
     """Looks for trouble and tells of it.
 
@@ -75,7 +71,6 @@ class Notices:
         owner: names this process; of several, one looks and sends at a time.
         channels: where notices go; none is fine, they are kept in the catalog all the same.
         open_parts: parts that this process finds down, with the last words about each.
-        limit_of: an organization's page limit by its id.
     """
 
     def __init__(
@@ -87,7 +82,6 @@ class Notices:
         rules: Rules | None = None,
         look_ms: int = 60_000,
         open_parts: Callable[[], Mapping[Part, str]] = dict,
-        limit_of: Callable[[str], int | None] = no_limit,
     ) -> None:
         self._catalog = catalog
         self._channels = channels
@@ -95,7 +89,6 @@ class Notices:
         self._rules = rules or Rules()
         self._look_ms = look_ms
         self._open_parts = open_parts
-        self._limit_of = limit_of
         self._down_since: dict[Part, int] = {}
         self._idle_since: dict[str, int] = {}
         self._began_at = catalog.clock.now()
@@ -148,7 +141,7 @@ class Notices:
         return [
             *account_troubles(facts, now=now),
             *connection_troubles(facts, self._rules, waiting, now=now),
-            *quota_troubles(facts.orgs, self._limit_of),
+            *quota_troubles(facts.orgs),
             *part_troubles(
                 {part: (since, self._words(part)) for part, since in self._down_since.items()},
                 self._rules,

@@ -13,6 +13,7 @@ from drivefeed.catalog.connecting import (
 )
 from drivefeed.catalog.planning import Counted, count
 from drivefeed.catalog.sources import fetch_drive
+from drivefeed.catalog.usage import usage_of
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.plan import Emptiness, Plan
 from drivefeed.domain.reasons import Reason
@@ -169,6 +170,7 @@ async def _planned(
             reason=Reason.MISCONFIGURED,
         )
     tally, known, settings = counted.tally, counted.known, parts.settings
+    (usage,) = await usage_of(parts.catalog, drive.org_id)
     return Plan(
         org_id=drive.org_id,
         account_id=drive.account_id,
@@ -187,6 +189,8 @@ async def _planned(
         unsized=tally.unsized,
         present=tally.present,
         pages=tally.pages,
+        fresh_pages=tally.fresh_pages,
+        free_pages=usage.free,
         shared=None if tally.sharing_unknown else tally.shared,
         units=tally.units,
         minutes=tally.minutes(per_minute=settings.ru_per_minute, share=settings.ru_share),

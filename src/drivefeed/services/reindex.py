@@ -105,12 +105,15 @@ class Reindexing:
         self._trouble = ""
         self._held = False
 
-    async def start(self, to: str | None = None, *, leave_out: bool = False) -> ReindexState:
+    async def start(
+        self, to: str | None = None, *, leave_out: bool = False, anew: bool = False
+    ) -> ReindexState:
         """Begin to build, or go on with what is being built.
 
         Args:
             to: a name of the settings; None for what they ask for.
             leave_out: put in use even if files could not be read again.
+            anew: build even with the model that is in use, for an index that was lost or damaged.
 
         Raises:
             NeedsAttention: there is nothing to change, another reindex is under way, or the
@@ -120,7 +123,7 @@ class Reindexing:
         target = self._target_of(to)
         known = await collections.collections_of(self._catalog, self._index)
         if known.building is None:
-            await self._begin(known, target, leave_out=leave_out)
+            await self._begin(known, target, leave_out=leave_out, anew=anew)
         elif to is not None and known.building.embedding != target.embedding:
             raise NeedsAttention(
                 f"A reindex to {known.building.words} is under way. Wait for it, or stop it with "
@@ -135,9 +138,11 @@ class Reindexing:
         self._wanted.set()
         return await self.state()
 
-    async def _begin(self, known: Collections, target: Made, *, leave_out: bool) -> None:
+    async def _begin(
+        self, known: Collections, target: Made, *, leave_out: bool, anew: bool
+    ) -> None:
         assert known.active is not None
-        if known.active.embedding == target.embedding:
+        if known.active.embedding == target.embedding and not anew:
             raise NeedsAttention(
                 f"The index is made with {target.words} already. Name another embedding with "
                 "--to; a daemon that runs knows those that its settings had when it started.",

@@ -122,7 +122,7 @@ class Relay:
             return 0
         await self._queue.add([self._job(one, stage, now) for one in due])
         self._catalog.checkpoint("relay.add.after")
-        async with self._catalog.write("relay") as connection:
+        async with self._catalog.write("relay", beside=True) as connection:
             await deliveries.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
         return len(due)
 
@@ -148,7 +148,7 @@ class Relay:
         if not overdue:
             return 0
         lost, alive = await self._sort(overdue)
-        async with self._catalog.write("bring_back") as connection:
+        async with self._catalog.write("bring_back", beside=True) as connection:
             await deliveries.send_again(connection, lost)
             await deliveries.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
         if lost:

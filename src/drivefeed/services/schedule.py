@@ -1,4 +1,4 @@
-"""What happens on a schedule: due drives, heartbeats, the dead, lost deliveries, leftovers."""
+"""What happens on a schedule: due drives and quotas, heartbeats, lost deliveries, leftovers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from drivefeed.catalog import heartbeats
+from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.errors import PartDown
 from drivefeed.telemetry import log
@@ -28,16 +29,27 @@ class Schedule:
     """Jobs of one process on APScheduler, each at most once at a time.
 
     APScheduler drops a tick that is a second late unless told otherwise, hence the grace of None.
+
+    Args:
+        is_whole: whether everything is looked after, or only this process's heartbeat.
     """
 
     def __init__(
-        self, catalog: Catalog, relay: Relay, store: ObjectStore, *, owner: str, role: str
+        self,
+        catalog: Catalog,
+        relay: Relay,
+        store: ObjectStore,
+        *,
+        owner: str,
+        role: str,
+        is_whole: bool = True,
     ) -> None:
         self._catalog = catalog
         self._relay = relay
         self._store = store
         self._owner = owner
         self._role = role
+        self._is_whole = is_whole
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -50,11 +62,13 @@ class Schedule:
     def start(self) -> None:
         """Start ticking on the running event loop."""
         self._every(2.0, "heartbeat", self._beat)
-        self._every(3.0, "reap", self._reap)
-        self._every(LOOK_SECONDS, "drives", self._wake)
-        self._every(2.0, "emptied", self._relay.notice_emptied_queue)
-        self._every(3.0, "lost", self._relay.bring_back)
-        self._every(3600.0, "uploads", self._sweep)
+        if self._is_whole:
+            self._every(3.0, "reap", self._reap)
+            self._every(LOOK_SECONDS, "drives", self._wake)
+            self._every(LOOK_SECONDS, "quotas", self._turn)
+            self._every(2.0, "emptied", self._relay.notice_emptied_queue)
+            self._every(3.0, "lost", self._relay.bring_back)
+            self._every(3600.0, "uploads", self._sweep)
         self._scheduler.start()
 
     def stop(self) -> None:
@@ -84,6 +98,11 @@ class Schedule:
 
     async def _wake(self) -> None:
         await wake_due_drives(self._catalog)
+
+    async def _turn(self) -> None:
+        count = await turn_due(self._catalog)
+        if count:
+            _log.info("quotas_due", count=count)
 
     async def _sweep(self) -> None:
         before = self._catalog.clock.now() - _UPLOADS_OLDER_THAN_MS

@@ -15,13 +15,14 @@ from drivefeed.domain.notices import (
     expiry_step,
     quota_step,
 )
+from drivefeed.domain.periods import Period
 from drivefeed.domain.visible import visible
 from drivefeed.domain.words import count_of
 from drivefeed.services.connection_troubles import SIGN_IN
 from drivefeed.services.trouble_words import duration_of, explained, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from drivefeed.catalog.troubles import AccountFacts, Facts, OrgFacts
     from drivefeed.domain.errors import Part
@@ -100,16 +101,10 @@ def _expiry(facts: Facts, account: AccountFacts, step: int, left: int) -> Troubl
     )
 
 
-def quota_troubles(
-    organizations: list[OrgFacts], limit_of: Callable[[str], int | None]
-) -> Iterator[Trouble]:
-    """Yield organizations that used 80, 95 or 100 % of their pages.
-
-    Args:
-        limit_of: an organization's page limit by its id; None where it has none.
-    """
+def quota_troubles(organizations: list[OrgFacts]) -> Iterator[Trouble]:
+    """Yield organizations that used 80, 95 or 100 % of their pages."""
     for org in organizations:
-        limit = limit_of(org.org_id)
+        limit = org.page_limit
         step = quota_step(org.pages_used, limit)
         if step is None:
             continue
@@ -121,12 +116,16 @@ def quota_troubles(
             org=org.name,
             subject_id=org.org_id,
             subject=f"organization '{visible(org.name)}'",
-            words=f"{org.pages_used:,} of {limit:,} pages are used ({step} % reached)."
+            words=f"{org.pages_used:,} of {limit:,} pages are used{_when(org)} ({step} % reached)."
             + (" New files wait." if full else ""),
             remedy="Raise the limit or free pages; what waits goes on by itself.",
-            command="drivefeed status",
+            command=f"drivefeed usage --org {quote(org.name)}",
             step=str(step),
         )
+
+
+def _when(org: OrgFacts) -> str:
+    return "" if org.period is Period.TOTAL else f" in this {org.period}"
 
 
 def part_troubles(down: Mapping[Part, tuple[int, str]], rules: Rules, *, now: int) -> (

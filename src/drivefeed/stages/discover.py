@@ -53,7 +53,7 @@ class SubjectStage:
                 due_at = now + (outcome.again_after_ms or _ATTENTION_AGAIN_MS)
             case _:
                 due_at = None
-        async with self.catalog.write(f"{self.stage}.done") as connection:
+        async with self.catalog.write(f"{self.stage}.done", beside=True) as connection:
             await conclude(connection, claim, due_at=due_at)
         await self.noted(claim, outcome)
 
@@ -63,7 +63,7 @@ class SubjectStage:
     async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
         """Release the claim; the queue tries again."""
         del error, delivery
-        async with self.catalog.write(f"{self.stage}.attempt") as connection:
+        async with self.catalog.write(f"{self.stage}.attempt", beside=True) as connection:
             await release(connection, claim)
 
 

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog import waiting
 from drivefeed.catalog.files import File, fetch
+from drivefeed.catalog.ledger import OURS
+from drivefeed.catalog.quota import Need
+from drivefeed.catalog.quota_line import hold_or_wait
 from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
 from drivefeed.domain.identity import idempotency_key, object_key
 from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.metering import estimated_pages
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
+from drivefeed.domain.scope import ending
 from drivefeed.stages.outcome import Advance, Again, Ask, Outcome, Rest
 
 if TYPE_CHECKING:
@@ -52,16 +57,26 @@ class Task:
         """The key under which this round is submitted."""
         return idempotency_key(self.one.import_id, self.one.round)
 
+    @property
+    def estimate(self) -> Need:
+        """The pages that it probably has, by its name and its listed size."""
+        return Need(estimated_pages(ending(self.file.name), self.file.listed_size))
+
 
 class ImportStage(ABC):
-    """A stage whose subject is an import."""
+    """A stage whose subject is an import.
+
+    Args:
+        usage_owner: who keeps the books of usage: we do, or the ingestion backend does.
+    """
 
     stage: Stage
     parts: tuple[Part, ...] = ()
     waits_while_paused = False
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, *, usage_owner: str = OURS) -> None:
         self.catalog = catalog
+        self.usage_owner = usage_owner
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -141,8 +156,20 @@ class ImportStage(ABC):
             reason=outcome.reason,
             detail=outcome.detail,
             same_as=outcome.same_as,
+            need=outcome.need,
+            usage_owner=outcome.usage_owner,
             claim=claim if release else None,
         )
+
+    async def has_pages(self, task: Task) -> bool:
+        """Hold pages of the organization's limit, or put the import into the line.
+
+        Returns:
+            Whether the stage may go on.
+        """
+        if not task.file.is_limited or self.usage_owner != OURS:
+            return True
+        return await hold_or_wait(self.catalog, task.claim, task.one, task.estimate)
 
     async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
         """Record a failed attempt in the passport and release the claim."""

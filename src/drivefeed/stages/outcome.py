@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.catalog.ledger import OURS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from drivefeed.catalog.quota import Need
     from drivefeed.domain.lifecycle import Event
     from drivefeed.domain.reasons import Reason
 
@@ -18,6 +21,8 @@ class Advance:
 
     Attributes:
         round: the round of the import that it happened to; filled in where the stage ran.
+        need: the pages that a stored import needs, where there is a limit.
+        usage_owner: who counts the usage of a settled one.
     """
 
     event: Event
@@ -26,6 +31,8 @@ class Advance:
     detail: str = ""
     same_as: str | None = None
     round: int | None = None
+    need: Need | None = None
+    usage_owner: str = OURS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -14,7 +15,7 @@ from drivefeed.stages.outcome import Advance, Again, Ask, Outcome
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.ports import IngestionBackend
+    from drivefeed.stages.backends import Backends
 
 _LATE_AGAIN_MS = 5 * 60_000
 
@@ -25,24 +26,25 @@ class Poll(ImportStage):
     stage = Stage.POLL
     parts = (Part.BACKEND,)
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend) -> None:
-        super().__init__(catalog)
-        self._backend = backend
+    def __init__(self, catalog: Catalog, backends: Backends, *, usage_owner: str = OURS) -> None:
+        super().__init__(catalog, usage_owner=usage_owner)
+        self._backends = backends
 
     async def work(self, task: Task) -> Outcome | None:
         """Ask once and say what follows."""
         one = task.one
         if one.state is not State.SUBMITTED or one.backend_job is None:
             return None
-        status = await self._backend.status(one.backend_job)
+        status = await self._backends.named(one.backend).status(one.backend_job)
         self.checkpoint("poll.after")
         match status.state:
             case BackendState.DONE:
-                facts = {"pages": status.pages or 0, "chunks": status.chunks, "shown": True}
+                facts = {"pages": status.pages or 0, "chunks": status.chunks, "shown": status.live}
                 return Advance(
                     Event.SETTLED,
                     facts,
                     detail=f"pages: {status.pages}, chunks in the index: {status.chunks}",
+                    usage_owner=self.usage_owner,
                 )
             case BackendState.REFUSED:
                 return Advance(
@@ -63,7 +65,7 @@ class Poll(ImportStage):
                 return await self._working(task, one.backend_job, status)
 
     async def _working(self, task: Task, job_id: str, status: BackendStatus) -> Outcome:
-        if not task.is_wanted and await self._backend.cancel(job_id):
+        if not task.is_wanted and await self._backends.named(task.one.backend).cancel(job_id):
             return self._cancelled(task)
         await task.delivery.progress(status.progress)
         one = task.one

@@ -13,7 +13,7 @@ from drivefeed.stages.outcome import Advance, Outcome
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.ports import IngestionBackend
+    from drivefeed.stages.backends import Backends
 
 
 class Publish(ImportStage):
@@ -22,25 +22,26 @@ class Publish(ImportStage):
     stage = Stage.PUBLISH
     parts = (Part.BACKEND,)
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend) -> None:
+    def __init__(self, catalog: Catalog, backends: Backends) -> None:
         super().__init__(catalog)
-        self._backend = backend
+        self._backends = backends
 
     async def work(self, task: Task) -> Outcome | None:
         """Update the index, then record what it shows."""
         one = task.one
         if one.state is not State.SETTLED:
             return None
+        backend = self._backends.named(one.backend)
         is_live = one.as_live == task.document.live
         if one.shown != is_live:
-            await self._backend.set_live(
+            await backend.set_live(
                 document_id=one.document_id,
                 import_id=one.import_id,
                 round_=one.round,
                 live=is_live,
             )
         if task.document.misplaced:
-            await self._backend.set_folders(
+            await backend.set_folders(
                 document_id=one.document_id, name=task.file.name, folders=task.file.folders
             )
             await placed(self.catalog, one.document_id, task.file)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drivefeed.catalog import reminders
+from drivefeed.catalog.documents import PAYLOAD_SCHEMA
 from drivefeed.domain.errors import Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
@@ -32,6 +33,8 @@ BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
 CATALOG_AGAIN_MS = 5_000
+_COMMIT_AGAIN_SECONDS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Together shorter than a claim lasts, which nobody renews meanwhile."""
 
 _PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
@@ -83,6 +86,7 @@ class Runner:
         self._catalog = catalog
         self._breakers = breakers
         self._owner = owner
+        self._unknown_schemas: set[Any] = set()
 
     def bind(self, stage: StageRun) -> Callable[[Delivery], Awaitable[dict[str, Any]]]:
         """Return what a queue's worker calls for each delivery of the stage."""
@@ -95,6 +99,8 @@ class Runner:
         return run
 
     async def _run(self, stage: StageRun, delivery: Delivery) -> dict[str, Any]:
+        if delivery.payload.get("schema", PAYLOAD_SCHEMA) != PAYLOAD_SCHEMA:
+            return self._left(delivery)
         subject_id = stage.subject_id(delivery.payload)
         claim = await self._claim(stage, subject_id, int(delivery.payload["number"]))
         if claim is None:
@@ -109,16 +115,55 @@ class Runner:
         )
         async with self._renewing(claim):
             outcome = await self._outcome(stage, claim, delivery, words)
-        if outcome is None:
-            await self._let_go(claim)
-        else:
-            await stage.commit(claim, outcome)
+        await self._commit(stage, claim, outcome, words)
         name = type(outcome).__name__.lower() if outcome is not None else "nothing"
         seconds = time.monotonic() - started
         STAGE_SECONDS.labels(stage.stage, name).observe(seconds)
         facts = _facts(outcome)
         words.info("stage_done", outcome=name, ms=round(seconds * 1000), **facts)
         return {"outcome": name, **facts}
+
+    def _left(self, delivery: Delivery) -> dict[str, Any]:
+        """Leave a delivery of another version; it comes again until somebody understands it."""
+        schema = delivery.payload["schema"]
+        if schema not in self._unknown_schemas:
+            self._unknown_schemas.add(schema)
+            _log.warning(
+                "jobs_of_another_version",
+                words=f"Jobs with schema {schema} wait for a worker of another version of "
+                f"drivefeed; this one understands schema {PAYLOAD_SCHEMA}. Update it.",
+            )
+        return {"outcome": "another_version"}
+
+    async def _commit(
+        self, stage: StageRun, claim: Claim, outcome: Outcome | None, words: Any
+    ) -> None:
+        """Write what came out; where the catalog is down for a moment, again and again.
+
+        The connection may have been lost after the commit was made: then the claim is released.
+        """
+        for wait in (*_COMMIT_AGAIN_SECONDS, None):
+            try:
+                if outcome is None:
+                    await self._let_go(claim)
+                else:
+                    await stage.commit(claim, outcome)
+                return
+            except PartDown as error:
+                if error.part is not Part.CATALOG or wait is None:
+                    raise
+                words.warning("commit_again", error=redact(str(error)), wait_s=wait)
+            await asyncio.sleep(wait)
+            if not await self._holds(claim):
+                return
+
+    async def _holds(self, claim: Claim) -> bool:
+        """Whether the claim is still held; yes where the catalog cannot say so."""
+        try:
+            async with self._catalog.read() as connection:
+                return await reminders.is_held(connection, claim)
+        except PartDown:
+            return True
 
     async def _outcome(
         self, stage: StageRun, claim: Claim, delivery: Delivery, words: Any
@@ -160,6 +205,9 @@ class Runner:
             # No breaker: whoever writes next finds out whether there is room again.
             words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
+        if error.wait_ms is not None:
+            words.warning("part_down", part=error.part, error=said, wait_ms=error.wait_ms)
+            return Again(error.wait_ms, hold=HOLDS[error.part], detail=said)
         wait = self._breakers.trip(error.part, said)
         words.warning("part_down", part=error.part, error=said, wait_ms=wait)
         return Again(wait, hold=HOLDS[error.part], detail=said)
@@ -178,7 +226,7 @@ class Runner:
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()
-        async with self._catalog.write("claim") as connection:
+        async with self._catalog.write("claim", beside=True) as connection:
             claim = await reminders.claim(
                 connection,
                 subject_id=subject_id,
@@ -198,8 +246,10 @@ class Runner:
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 until = self._catalog.clock.now() + BUSY_MS
-                async with self._catalog.write("renew") as connection:
-                    await reminders.renew(connection, claim, busy_until=until)
+                # It lasts for several renewals, so one that fails is made up for by the next.
+                with suppress(PartDown):
+                    async with self._catalog.write("renew", beside=True) as connection:
+                        await reminders.renew(connection, claim, busy_until=until)
 
         renewal = asyncio.create_task(renew(), name=f"renew {claim.subject_id}")
         try:
@@ -209,12 +259,12 @@ class Runner:
             await asyncio.gather(renewal, return_exceptions=True)
 
     async def _let_go(self, claim: Claim) -> None:
-        async with self._catalog.write("release") as connection:
+        async with self._catalog.write("release", beside=True) as connection:
             await reminders.release(connection, claim)
 
     async def _hand_back(self, claim: Claim) -> None:
         """Shutdown or cancellation: the stage is due again at once, without using an attempt."""
-        async with self._catalog.write("hand_back") as connection:
+        async with self._catalog.write("hand_back", beside=True) as connection:
             await reminders.hand_back(connection, claim, now=self._catalog.clock.now())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -13,7 +14,7 @@ from drivefeed.stages.outcome import Advance, Outcome
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.ports import IngestionBackend
+    from drivefeed.stages.backends import Backends
 
 
 class Submit(ImportStage):
@@ -23,9 +24,16 @@ class Submit(ImportStage):
     parts = (Part.BACKEND,)
     waits_while_paused = True
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend, *, deadline_ms: int) -> None:
-        super().__init__(catalog)
-        self._backend = backend
+    def __init__(
+        self,
+        catalog: Catalog,
+        backends: Backends,
+        *,
+        deadline_ms: int,
+        usage_owner: str = OURS,
+    ) -> None:
+        super().__init__(catalog, usage_owner=usage_owner)
+        self._backends = backends
         self._deadline_ms = deadline_ms
 
     async def work(self, task: Task) -> Outcome | None:
@@ -33,11 +41,16 @@ class Submit(ImportStage):
         one = task.one
         was_submitted = one.state is State.SUBMITTED
         if one.state is State.STORED:
-            facts = {"deadline_at": self._deadline(task)}
+            # What waited for a person, or while it was paused, released its pages.
+            if not await self.has_pages(task):
+                return None
+            facts = {"deadline_at": self._deadline(task), "backend": task.file.backend}
+            self._backends.named(task.file.backend)
             one = await self.advance(task.claim, one.round, Advance(Event.SUBMITTING, facts))
         if one.state is not State.SUBMITTED:
             return None
-        job_id = await self._backend.find(task.idempotency_key) if was_submitted else None
+        backend = self._backends.named(one.backend)
+        job_id = await backend.find(task.idempotency_key) if was_submitted else None
         if job_id is None and not task.is_wanted:
             return Advance(
                 Event.CANCELLED,
@@ -46,7 +59,7 @@ class Submit(ImportStage):
             )
         if job_id is None:
             self.checkpoint("submit.before")
-            job_id = await self._backend.submit(self._submission(task))
+            job_id = await backend.submit(self._submission(task))
             self.checkpoint("submit.after")
         accepted: dict[str, str | int] = {
             "backend_job": job_id,

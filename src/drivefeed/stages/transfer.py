@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
+from drivefeed.catalog.ledger import OURS
+from drivefeed.catalog.quota import Need
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
 from drivefeed.domain.lifecycle import Event, State
@@ -18,10 +20,12 @@ from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import ObjectStore, Source
+
+    CountPages = Callable[[str, str], Awaitable[int | None]]
 
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
@@ -52,16 +56,30 @@ class _Sums:
 
 
 class Transfer(ImportStage):
-    """Copies one version under a key that names import and round: nothing is overwritten."""
+    """Copies one version under a key that names import and round: nothing is overwritten.
+
+    Args:
+        count_pages: counts the pages of a stored file by its key and name, where that is cheap;
+            asked only where there is a limit.
+    """
 
     stage = Stage.TRANSFER
     parts = (Part.SOURCE, Part.STORE)
     waits_while_paused = True
 
-    def __init__(self, catalog: Catalog, source: Source, store: ObjectStore) -> None:
-        super().__init__(catalog)
+    def __init__(
+        self,
+        catalog: Catalog,
+        source: Source,
+        store: ObjectStore,
+        *,
+        count_pages: CountPages | None = None,
+        usage_owner: str = OURS,
+    ) -> None:
+        super().__init__(catalog, usage_owner=usage_owner)
         self._source = source
         self._store = store
+        self._count_pages = count_pages
 
     async def work(self, task: Task) -> Outcome | None:
         """Copy the file, or adopt the object that a crash left complete."""
@@ -71,6 +89,8 @@ class Transfer(ImportStage):
         quiet_until = task.file.quiet_until(now)
         if quiet_until is not None:
             return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
+        if not await self.has_pages(task):
+            return None
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
@@ -89,7 +109,17 @@ class Transfer(ImportStage):
                 same_as=twin,
                 detail=f"the same bytes as version {twin}",
             )
-        return Advance(Event.STORED, facts, detail=f"{sums.size} bytes under {task.object_key}")
+        detail = f"{sums.size} bytes under {task.object_key}"
+        return Advance(Event.STORED, facts, detail=detail, need=await self._need(task))
+
+    async def _need(self, task: Task) -> Need | None:
+        """Return the pages that it needs now that it is stored."""
+        if not task.file.is_limited or self.usage_owner != OURS:
+            return None
+        counted = None
+        if self._count_pages is not None:
+            counted = await self._count_pages(task.object_key, task.file.name)
+        return task.estimate if counted is None else Need(counted, counted=True)
 
     async def _bytes(self, task: Task) -> _Sums:
         """Make sure that the object is there, and return its sums."""

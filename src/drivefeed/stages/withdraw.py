@@ -14,6 +14,7 @@ from drivefeed.stages.outcome import Advance, Again, Outcome
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import IngestionBackend, ObjectStore
+    from drivefeed.stages.backends import Backends
 
 _CANCEL_AGAIN_MS = 2_000
 
@@ -24,9 +25,9 @@ class Withdraw(ImportStage):
     stage = Stage.WITHDRAW
     parts = (Part.BACKEND, Part.STORE)
 
-    def __init__(self, catalog: Catalog, backend: IngestionBackend, store: ObjectStore) -> None:
+    def __init__(self, catalog: Catalog, backends: Backends, store: ObjectStore) -> None:
         super().__init__(catalog)
-        self._backend = backend
+        self._backends = backends
         self._store = store
 
     async def work(self, task: Task) -> Outcome | None:
@@ -39,23 +40,23 @@ class Withdraw(ImportStage):
             one = await self.advance(task.claim, one.round, Advance(Event.UNWANTED, reason=reason))
         if one.state is not State.WITHDRAWING:
             return None
-        job_id = one.backend_job or await self._backend.find(task.idempotency_key)
-        if job_id is not None and await self._still_works(job_id):
+        backend = self._backends.named(one.backend)
+        job_id = one.backend_job or await backend.find(task.idempotency_key)
+        if job_id is not None and await _still_works(backend, job_id):
             return Again(_CANCEL_AGAIN_MS, detail="the backend still works on it")
-        await self._backend.remove(
-            document_id=one.document_id, import_id=one.import_id, round_=one.round
-        )
+        await backend.remove(document_id=one.document_id, import_id=one.import_id, round_=one.round)
         self.checkpoint("withdraw.points.after")
         await self._store.delete(task.object_key)
         self.checkpoint("withdraw.object.after")
         return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")
 
-    async def _still_works(self, job_id: str) -> bool:
-        """Whether the backend may write points after we removed them.
 
-        A job that is done cannot be cancelled any more, and writes nothing either.
-        """
-        if await self._backend.cancel(job_id):
-            return False
-        status = await self._backend.status(job_id)
-        return status.state is BackendState.WORKING
+async def _still_works(backend: IngestionBackend, job_id: str) -> bool:
+    """Whether the backend may write points after we removed them.
+
+    A job that is done cannot be cancelled any more, and writes nothing either.
+    """
+    if await backend.cancel(job_id):
+        return False
+    status = await backend.status(job_id)
+    return status.state is BackendState.WORKING

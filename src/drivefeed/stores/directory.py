@@ -104,6 +104,11 @@ class DirectoryStore:
             for found in batch:
                 yield found
 
+    async def address(self, key: str, *, seconds: int) -> str | None:
+        """Return None: a folder has no URLs."""
+        del key, seconds
+        return None
+
     async def abort_uploads(self, *, before: int) -> int:
         """Remove stale partial files; see :meth:`drivefeed.ports.ObjectStore.abort_uploads`.
 

@@ -180,6 +180,10 @@ class S3Store:
                 found.key[len(self._prefix) :], found.size, modified_at=found.modified_at
             )
 
+    async def address(self, key: str, *, seconds: int) -> str | None:
+        """Return a presigned URL; it is a secret until it expires."""
+        return await self._threads.run(self._bucket.address, self._full(key), seconds)
+
     async def abort_uploads(self, *, before: int) -> int:
         """Abort old multipart uploads; see :meth:`drivefeed.ports.ObjectStore.abort_uploads`."""
         return await self._threads.run(self._sweep, before)

@@ -127,6 +127,15 @@ class Bucket:
             )
         self._require_same(key, body, cast("dict[str, Any]", answer))
 
+    def address(self, key: str, seconds: int) -> str:
+        """Return a URL that gives an object to anybody for ``seconds``; nothing is asked."""
+        with s3_errors(self.where, key):
+            return self._client.generate_presigned_url(
+                "get_object",
+                Params={"Bucket": self._access.bucket, "Key": key},
+                ExpiresIn=seconds,
+            )
+
     def head(self, key: str) -> tuple[int, int] | None:
         """Return size and time of modification (milliseconds), None if there is no object."""
         try:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.security import HTTPBearer
+from fastapi import APIRouter, Request
 
 from drivefeed.catalog.browsing import addresses_of, org_connection
 from drivefeed.catalog.passport import passport_in
+from drivefeed.web.described import PROBLEMS, bearer
 from drivefeed.web.passport_shapes import PassportShape, passport_shape
-from drivefeed.web.problems import PROBLEM_TYPE, not_found
+from drivefeed.web.problems import not_found
 from drivefeed.web.queries import MOST_HITS, WantedFiles, Words, asked_files, no_search
 from drivefeed.web.shapes import (
     ConnectionShape,
     FilesShape,
     HitsShape,
     OverviewShape,
-    ProblemShape,
     connection_shape,
     hits_shape,
     overview_shape,
@@ -28,20 +27,11 @@ from drivefeed.web.visitors import Visitor  # noqa: TC001 - FastAPI reads the an
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey
 
-_PROBLEM = {"content": {PROBLEM_TYPE: {"schema": ProblemShape.model_json_schema()}}}
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "A parameter says nothing.", **_PROBLEM},
-    401: {"description": "No valid API key came along.", **_PROBLEM},
-    404: {"description": "There is no such thing in the key's organization.", **_PROBLEM},
-    429: {"description": "Too many wrong keys came from this address.", **_PROBLEM},
-    503: {"description": "A part does not answer.", **_PROBLEM},
-}
-
 router = APIRouter(
     prefix="/v1",
     tags=["status"],
-    responses=_PROBLEMS,
-    dependencies=[Depends(HTTPBearer(auto_error=False, description="An API key: df_…"))],
+    responses=PROBLEMS,
+    dependencies=[bearer()],
 )
 
 

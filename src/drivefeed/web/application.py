@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from drivefeed import __version__
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.telemetry import log
-from drivefeed.web import api, events, pages, signing
+from drivefeed.web import api, backend_calls, events, pages, signing, usage
 from drivefeed.web.guard import Guard
 from drivefeed.web.problems import (
     PROBLEM_TYPE,
@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
     from drivefeed.web.site import Site
 
-ROUTERS = (signing.router, pages.router, api.router, events.router)
+ROUTERS = (
+    signing.router,
+    pages.router,
+    api.router,
+    usage.router,
+    events.router,
+    backend_calls.router,
+)
 """All addresses but /healthz, the files under /static and the description of the API."""
 
 _SIGN_IN = 401

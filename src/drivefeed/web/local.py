@@ -150,8 +150,10 @@ def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:
         return (await reindexing.state()).as_dict()
 
     @app.post("/v1/index/reindex")
-    async def start(to: str | None = None, *, leave_out: bool = False) -> dict[str, Any]:
-        return (await reindexing.start(to, leave_out=leave_out)).as_dict()
+    async def start(
+        to: str | None = None, *, leave_out: bool = False, anew: bool = False
+    ) -> dict[str, Any]:
+        return (await reindexing.start(to, leave_out=leave_out, anew=anew)).as_dict()
 
     @app.delete("/v1/index/reindex")
     async def cancel() -> dict[str, Any]:

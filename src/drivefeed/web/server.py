@@ -13,13 +13,16 @@ import uvicorn
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
+from drivefeed.web.backend_calls import callers_of
 from drivefeed.web.connections import PatientProtocol
 from drivefeed.web.door import leaving_word
 from drivefeed.web.site import Site
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.web.site import Seek
 
@@ -38,6 +41,7 @@ class StatusPage:
         url: where people reach it, if that is not the bound address: that of a proxy.
         folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
+        credentials: the secrets of backends that may say that a job ended, by name.
 
     Attributes:
         site: what answers are made from; there once it is open.
@@ -52,12 +56,16 @@ class StatusPage:
         url: str = "",
         folder: Path | None = None,
         seek: Seek | None = None,
+        credentials: Mapping[str, Credential] | None = None,
     ) -> None:
-        self._socket = _bound(host, port)
+        self._socket = bound(
+            host, port, what="The status page", remedy="Choose another one with --port or web_port."
+        )
         self._folder = folder
-        bound = self._socket.getsockname()[1]
-        self._address = address_of(host, bound)
+        here = self._socket.getsockname()[1]
+        self._address = address_of(host, here)
         self.site = Site(catalog, url.rstrip("/") or self._address, seek)
+        self.site.callers = callers_of(credentials or {}, catalog.clock)
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -87,7 +95,7 @@ class StatusPage:
         )
         # It imports its protocols, which takes tenths of a second.
         await asyncio.to_thread(config.load)
-        self._server = _Server(config)
+        self._server = SignalFree(config)
         self._server.should_exit = self.site.watch.closed
         try:
             async with asyncio.TaskGroup() as group:
@@ -109,7 +117,7 @@ class StatusPage:
             self._socket.close()
 
 
-class _Server(uvicorn.Server):
+class SignalFree(uvicorn.Server):
     """Leaves signals to whoever runs it, which ends everything in order."""
 
     def capture_signals(self) -> Any:
@@ -132,23 +140,26 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int, *, what: str, remedy: str) -> socket.socket:
     """Return a listening socket.
+
+    Args:
+        what: what wants to listen, as a sentence begins.
+        remedy: the sentence that says what to do where it cannot.
 
     Raises:
         NeedsAttention: the address cannot be bound.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, port))
-        bound.listen(_BACKLOG)
+        made.bind((host, port))
+        made.listen(_BACKLOG)
     except OSError as error:
-        bound.close()
+        made.close()
         raise NeedsAttention(
-            f"The status page cannot listen on {host} port {port}: {error.strerror}. Choose "
-            "another one with --port or web_port.",
+            f"{what} cannot listen on {host} port {port}: {error.strerror}. {remedy}",
             reason=Reason.MISCONFIGURED,
         ) from error
-    return bound
+    return made

@@ -8,12 +8,14 @@ from pydantic import BaseModel, Field
 
 from drivefeed.domain.words import meaning_of, remedy_of
 from drivefeed.services.standings import progress_dict, troubles_of
+from drivefeed.services.usage_words import usage_dict, usage_sentence
 
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey
     from drivefeed.catalog.browsing import FilesPage
     from drivefeed.catalog.listing import ListedFile
     from drivefeed.catalog.progress import Progress
+    from drivefeed.catalog.usage import Usage
     from drivefeed.web.watch import View
 
 
@@ -70,11 +72,31 @@ class ConnectionShape(BaseModel):
     reasons: list[ReasonShape]
 
 
+class UsageShape(BaseModel):
+    """How the pages of an organization stand; times are milliseconds since the epoch."""
+
+    org: str
+    limit: int | None = Field(description="Null where there is no limit.")
+    used: int = Field(description="Pages charged in the period, corrections included.")
+    held: int = Field(description="Pages that files under way hold.")
+    free: int | None
+    over: int = Field(description="Pages used beyond the limit.")
+    percent: int | None
+    files_waiting: int = Field(description="Files that wait until pages are free.")
+    period: str = Field(description="total, month or day.")
+    time_zone: str
+    since: int
+    resets_at: int | None
+    total: int = Field(description="Pages ever charged.")
+    words: str
+
+
 class OverviewShape(BaseModel):
     """How an organization stands."""
 
     org: str
-    pages_used: int
+    pages_used: int = Field(description="Pages ever charged.")
+    usage: UsageShape
     troubles: list[TroubleShape]
     connections: list[ConnectionShape]
 
@@ -171,11 +193,19 @@ def trouble_shapes(found: tuple[Progress, ...]) -> list[TroubleShape]:
     return sorted(shapes, key=lambda one: (not one.needs_person, one.standing is not None))
 
 
+def usage_shape(one: Usage) -> UsageShape:
+    """Return how the pages of an organization stand."""
+    values = usage_dict(one)
+    del values["org_id"]
+    return UsageShape(**values, words=usage_sentence(one))
+
+
 def overview_shape(key: ApiKey, view: View) -> OverviewShape:
     """Return how the org of a key stands."""
     return OverviewShape(
         org=key.org_name,
-        pages_used=view.pages_used,
+        pages_used=view.usage.total,
+        usage=usage_shape(view.usage),
         troubles=trouble_shapes(view.progress),
         connections=[connection_shape(one, view) for one in view.progress],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.web.backend_calls import Caller
 
 Seek = Callable[[str, str, int], Awaitable[list[dict[str, Any]]]]
 """Search: the org's name, the query and a limit in; hits as of ``services.find`` out.
@@ -34,6 +35,7 @@ class Site:
     Attributes:
         url: where people reach the pages, for example ``http://127.0.0.1:8765``.
         seek: searches; None where these pages have no search.
+        callers: backends that may say that a job ended, by name.
         pieces: parts of pages that were made for listeners, by org, with their view's number.
     """
 
@@ -44,6 +46,7 @@ class Site:
     wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     templates: Environment = field(init=False)
     pieces: dict[str, tuple[int, dict[str, str]]] = field(default_factory=dict)
+    callers: Mapping[str, Caller] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.watch = Watch(self.catalog)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.progress import Progress, progress_of
-from drivefeed.catalog.recent import Lately, lately, pages_used, youngest_event
+from drivefeed.catalog.recent import Lately, lately, youngest_event
+from drivefeed.catalog.usage import Usage, usage_of
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.telemetry import log
 from drivefeed.web.problems import Problem
@@ -49,14 +50,14 @@ class View:
     number: int
     progress: tuple[Progress, ...]
     lately: dict[str, Lately]
-    pages_used: int
+    usage: Usage
 
     def says_the_same(self, other: View) -> bool:
         """Whether a reader would find nothing new in the other view."""
 
         def words(view: View) -> tuple[object, ...]:
             recent = {key: (one.latest, one.ended) for key, one in view.lately.items()}
-            return view.progress, view.pages_used, recent
+            return view.progress, view.usage, recent
 
         return words(self) == words(other)
 
@@ -215,8 +216,8 @@ class Watch:
     async def _count(self, org_id: str) -> View:
         progress = await progress_of(self._catalog, org_id=org_id)
         recent = await lately(self._catalog, org_id)
-        pages = await pages_used(self._catalog, org_id)
-        fresh = View(self._numbers + 1, tuple(progress), recent, pages)
+        (usage,) = await usage_of(self._catalog, org_id)
+        fresh = View(self._numbers + 1, tuple(progress), recent, usage)
         before = self.latest(org_id)
         if before is not None and before.says_the_same(fresh):
             return before

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from integration.cli.conftest import WORDS
 
 if TYPE_CHECKING:
     from integration.cli.conftest import CommandLine
@@ -131,6 +135,43 @@ def test_search_finds_and_shows_which_words_match(finished: CommandLine) -> None
     marked = {first["snippet"][start:end].lower() for start, end in first["highlights"]}
     assert {"crane", "harness"} <= marked
     assert "1. Harbour/Cranes.md" in finished("search", "harness").stdout
+
+
+def test_search_takes_several_words_and_refuses_a_text(finished: CommandLine) -> None:
+    assert "Cranes.md" in finished("search", "harness", "rope").stdout
+    refused = finished("search", "x" * 501)
+    assert refused.returncode == 2
+    assert "at most 500 characters" in refused.stderr
+
+
+def test_an_index_that_was_lost_is_not_taken_for_an_empty_one(finished: CommandLine) -> None:
+    (index,) = (finished.home / "drivefeed-demo").glob("data-*/index")
+    kept = index.rename(index.with_name("index-kept"))
+    try:
+        answer = finished.afresh("search", "harness")
+    finally:
+        shutil.rmtree(index, ignore_errors=True)
+        kept.rename(index)
+    assert answer.returncode == 3
+    assert "reindex --anew" in answer.stderr
+
+
+def test_output_that_cannot_be_written_is_a_sentence(finished: CommandLine) -> None:
+    for command in ("status --json", "imports", "version"):
+        answer = finished.run(["sh", "-c", f"{shlex.join(WORDS)} {command} >/dev/full"])
+        assert answer.returncode == 3
+        assert answer.stderr == (
+            "drivefeed: The output cannot be written: No space left on device.\n"
+        )
+
+
+def test_a_demo_does_not_serve_its_own_data(finished: CommandLine) -> None:
+    pointer = finished.home / "drivefeed-demo" / "last"
+    before = pointer.read_text()
+    answer = finished.afresh("demo", ".", "--once")
+    assert answer.returncode == 3
+    assert "it would import its own files" in answer.stderr
+    assert pointer.read_text() == before
 
 
 def test_doctor_names_each_part_with_a_remedy_unless_green(finished: CommandLine) -> None:

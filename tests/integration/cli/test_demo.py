@@ -7,6 +7,7 @@ import signal
 import subprocess
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from integration.cli.conftest import end, write_files
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
     from integration.cli.conftest import CommandLine
 
 pytestmark = pytest.mark.slow
+
+DOOR = "drivefeed-demo/data-*/daemon.json"
+
+
+def wait_for_door(command: CommandLine, process: subprocess.Popen[bytes]) -> None:
+    while not list(command.home.glob(DOOR)):
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.1)
 
 
 def test_once_with_a_failure_ends_with_everything_searchable(command: CommandLine) -> None:
@@ -121,11 +131,7 @@ def test_sigterm_ends_in_order_without_a_terminal(command: CommandLine) -> None:
             "demo", "Docs", stdin=subprocess.DEVNULL, stdout=printed, stderr=printed
         )
     try:
-        door = "drivefeed-demo/data-*/daemon.json"
-        while not list(command.home.glob(door)):
-            assert process.poll() is None
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.1)
+        wait_for_door(command, process)
         second = command("demo", "Docs")
         process.send_signal(signal.SIGTERM)
 
@@ -133,6 +139,24 @@ def test_sigterm_ends_in_order_without_a_terminal(command: CommandLine) -> None:
         assert "Traceback" not in (command.home / "printed").read_text()
         assert second.returncode == 3
         assert f"Another drivefeed (process {process.pid}) already uses" in second.stderr
-        assert not list(command.home.glob(door))
+        assert not list(command.home.glob(DOOR))
     finally:
         end(process)
+
+
+def test_a_demo_whose_graphsim_was_killed_ends_with_a_sentence(command: CommandLine) -> None:
+    write_files(command.home / "Docs")
+    process = command.start("demo", "Docs", "--slow", stderr=subprocess.PIPE)
+    try:
+        wait_for_door(command, process)
+        (served,) = [
+            child
+            for child in psutil.Process(process.pid).children()
+            if "graphsim" in child.cmdline()
+        ]
+        served.kill()
+        _, said = process.communicate(timeout=60)
+    finally:
+        end(process)
+    assert process.returncode == 3
+    assert b"graphsim, which serves the folder to the demo, has ended (exit status -9)" in said

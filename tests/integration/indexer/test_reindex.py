@@ -190,6 +190,15 @@ async def test_a_second_wish_is_refused_and_nothing_to_do_is_said(rig: ReindexRi
         await rig.reindexing.start("third")
 
 
+async def test_the_same_model_builds_again_where_that_is_asked_for(rig: ReindexRig) -> None:
+    before = await rig.found("orchard apples")
+    await rig.reindexing.start("first", anew=True)
+    await rig.reindexing.work()
+    assert await rig.names() == ["index-2"]
+    assert (await rig.active()).model == "first"
+    assert await rig.found("orchard apples") == before
+
+
 async def test_it_can_be_stopped(rig: ReindexRig) -> None:
     await rig.reindexing.start()
     rig.killed_at = "reindex.swap.before"

@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import Rig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from drivefeed.catalog.engine import Catalog
 
@@ -21,9 +20,9 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
+async def catalog(catalog_url: str, clock: ManualClock) -> AsyncIterator[Catalog]:
     whole = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        catalog_url,
         clock=clock,
         ids=CountedIds(),
         checkpoint=no_checkpoint,

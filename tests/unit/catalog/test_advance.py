@@ -10,8 +10,9 @@ import pytest
 from drivefeed.catalog import files, reminders, waiting
 from drivefeed.catalog.control import set_paused
 from drivefeed.catalog.sources import all_connections
-from drivefeed.catalog.tables import import_events, imports, ledger
+from drivefeed.catalog.tables import import_events, imports
 from drivefeed.catalog.tables import reminders as reminders_table
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.access import CURED_WITH_DRIVE
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drivefeed.catalog.engine import open_catalog, sqlite_url
@@ -15,6 +17,9 @@ from drivefeed.domain.model import Policy
 from drivefeed.domain.remote import RemoteItem
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import ROOT, Rig, file, folder
+
+if TYPE_CHECKING:
+    from support.postgres import PostgresServer
 
 _FOLDERS = ["docs", "other", "d1", "d2"]
 _FILES = ["f1", "f2", "f3"]
@@ -96,49 +101,66 @@ def _cut(items: list[RemoteItem], size: int) -> list[list[RemoteItem]]:
     return [items[start : start + size] for start in range(0, len(items), size)] or [[]]
 
 
-@settings(max_examples=25)
-@given(
+@dataclass(frozen=True)
+class History:
+    """What happens to a drive, and how it is told."""
+
+    before: list[Edit]
+    rounds: list[list[Edit]]
+    size: int
+    seed: int
+    full: set[int]
+
+
+_HISTORIES = st.builds(
+    History,
     before=st.lists(_EDITS, max_size=8),
     rounds=st.lists(st.lists(_EDITS, max_size=6), max_size=4),
     size=st.integers(1, 5),
     seed=st.integers(0, 99),
     full=st.sets(st.integers(0, 3)),
 )
-def test_wanted_documents_are_the_files_in_scope(
-    before: list[Edit], rounds: list[list[Edit]], size: int, seed: int, full: set[int]
-) -> None:
+
+
+@settings(max_examples=25)
+@given(_HISTORIES)
+def test_wanted_documents_are_the_files_in_scope(history: History) -> None:
     """Enumerations list in any order; rounds tell each change, the last state of each item last."""
+    with tempfile.TemporaryDirectory() as path:
+        asyncio.run(_play(sqlite_url(Path(path) / "c.db"), history))
 
-    async def play() -> None:
-        with tempfile.TemporaryDirectory() as path:
-            catalog = await open_catalog(
-                sqlite_url(Path(path) / "c.db"),
-                clock=ManualClock(),
-                ids=CountedIds(),
-                checkpoint=no_checkpoint,
-            )
-            try:
-                rig = await Rig.make(catalog)
-                await rig.connect(policy=_FREE)
-                await rig.scan()
-                model = Model()
-                for edit in before:
-                    model.edit(edit)
-                await rig.enumerate(*_cut(_shuffled(model.listed()), size))
-                assert await rig.wanted() == model.wanted()
-                for number, edits in enumerate(rounds):
-                    changes = [item for edit in edits for item in model.edit(edit)]
-                    if number in full:
-                        await rig.enumerate(*_cut(_shuffled(model.listed()), size))
-                    else:
-                        await rig.round(*_cut(changes, size))
-                    assert await rig.wanted() == model.wanted()
-            finally:
-                await catalog.aclose()
 
-    shuffle = random.Random(seed)
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
+@given(history=_HISTORIES)
+def test_they_are_on_postgres_too(postgres_server: PostgresServer, history: History) -> None:
+    asyncio.run(_play(postgres_server.clean_database(), history))
 
-    def _shuffled(items: list[RemoteItem]) -> list[RemoteItem]:
-        return shuffle.sample(items, len(items))
 
-    asyncio.run(play())
+async def _play(url: str, history: History) -> None:
+    shuffle = random.Random(history.seed)
+
+    def listing() -> list[list[RemoteItem]]:
+        items = model.listed()
+        return _cut(shuffle.sample(items, len(items)), history.size)
+
+    catalog = await open_catalog(
+        url, clock=ManualClock(), ids=CountedIds(), checkpoint=no_checkpoint
+    )
+    try:
+        rig = await Rig.make(catalog)
+        await rig.connect(policy=_FREE)
+        await rig.scan()
+        model = Model()
+        for edit in history.before:
+            model.edit(edit)
+        await rig.enumerate(*listing())
+        assert await rig.wanted() == model.wanted()
+        for number, edits in enumerate(history.rounds):
+            changes = [item for edit in edits for item in model.edit(edit)]
+            if number in history.full:
+                await rig.enumerate(*listing())
+            else:
+                await rig.round(*_cut(changes, history.size))
+            assert await rig.wanted() == model.wanted()
+    finally:
+        await catalog.aclose()

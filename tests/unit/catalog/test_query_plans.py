@@ -32,11 +32,21 @@ async def _plans(rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]) -> 
         event.remove(sync, "before_cursor_execute", listen)
         plans = []
         for statement, parameters in said:
-            if isinstance(parameters, list):
-                continue
-            rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-            plans += [str(row[3]) for row in rows]
+            if not isinstance(parameters, list):
+                plans += await _explained(connection, statement, parameters)
     return plans
+
+
+async def _explained(connection: AsyncConnection, statement: str, parameters: Any) -> list[str]:
+    if connection.dialect.name == "sqlite":
+        rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        return [str(row[3]) for row in rows]
+    # Postgres reads a small table whole, unless it is told that this is dear.
+    await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+    await connection.exec_driver_sql("ANALYZE items, coverage, reminders")
+    rows = await connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)
+    lines = [str(row[0]) for row in rows]
+    return [line.replace("Seq Scan on", "SCAN") for line in lines]
 
 
 async def _due(connection: AsyncConnection) -> None:
@@ -66,17 +76,27 @@ async def test_the_outbox_reads_indexes(
     await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
     plans = await _plans(rig, ask)
     assert any("reminders" in line for line in plans)
-    assert [line for line in plans if line.startswith("SCAN reminders")] == []
+    assert [line for line in plans if "SCAN reminders" in line] == []
 
 
 async def test_the_waiting_are_found_by_org_lane_and_time(rig: Rig) -> None:
     await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
     plans = await _plans(rig, _due)
-    exact = "ix_reminders_unsent (stage=? AND org_id=? AND lane=? AND due_at<?)"
-    assert sum(exact in line for line in plans) >= 3
+    if rig.catalog._engine.dialect.name == "sqlite":
+        exact = "ix_reminders_unsent (stage=? AND org_id=? AND lane=? AND due_at<?)"
+        assert sum(exact in line for line in plans) >= 3
+    else:
+        assert any("ix_reminders_unsent" in line for line in plans)
+        bounds = [line for line in plans if "Index Cond" in line and "due_at <= " in line]
+        assert any(all(name in line for name in ("stage", "org_id", "lane")) for line in bounds), (
+            plans
+        )
 
 
 async def test_dirty_items_and_removals_have_small_indexes(rig: Rig) -> None:
+    files = [file(f"f{number}", "docs") for number in range(100)]
+    await rig.enumerate([ROOT, folder("docs"), *files])
+
     async def dirty(connection: AsyncConnection) -> None:
         await tree.dirty_items(connection, rig.drive_id, limit=5)
 

@@ -86,7 +86,7 @@ class Outbox:
             )
 
     async def number(self, subject: str) -> int | None:
-        async with self.catalog.read() as connection:
+        async with self.catalog.write() as connection:
             return await reminders.number_of(connection, subject)
 
 
@@ -239,7 +239,7 @@ async def test_an_emptied_queue_makes_every_sent_row_due(outbox: Outbox) -> None
     async with outbox.write() as connection:
         await reminders.rest(connection, "y")
         assert await deliveries.unsend_all(connection) == 1
-    assert await outbox.names() == ["x", "z"]
+    assert sorted(await outbox.names()) == ["x", "z"]
     assert await outbox.number("x") == 1
 
 

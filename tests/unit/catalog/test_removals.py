@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog.leaving import approve_removals, discard_removals
-from drivefeed.catalog.tables import connections, coverage, ledger
+from drivefeed.catalog.tables import connections, coverage
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.model import Policy

@@ -20,6 +20,7 @@ from drivefeed.services.checkups.queues import delivery_findings, redis_findings
 from drivefeed.services.checkups.reach import Obstacle, reach
 from drivefeed.settings import Settings
 from drivefeed.system import SystemClock
+from support.clock import ManualClock
 from support.processes import REPOSITORY, environment
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def test_a_large_catalog_is_searched_for_damage_no_longer_than_there_is_time(
         database.execute("CREATE TABLE big (value TEXT)")
         database.executemany("INSERT INTO big VALUES (?)", [("x" * 500,)] * 20_000)
         database.commit()
-    assert look(f"sqlite:///{path}", seconds=0).integrity is Integrity.NOT_FINISHED
-    assert look(f"sqlite:///{path}").integrity is Integrity.GOOD
+    assert look(f"sqlite:///{path}", ManualClock(), seconds=0).integrity is Integrity.NOT_FINISHED
+    assert look(f"sqlite:///{path}", ManualClock()).integrity is Integrity.GOOD
     (one,) = catalog_findings(
         CatalogState(migration="1", newest="1", integrity=Integrity.NOT_FINISHED), "it"
     )

@@ -76,7 +76,7 @@ WRONG: dict[str, list[Any]] = {
     "interval": ["1 s", 0],
     "quiet_hours": ["08:00", "25:00-26:00", "08:00-08:00", 8],
     "time_zone": ["Mars/Olympus", "", "../../etc/passwd"],
-    "backend": ["theirs"],
+    "backend": ["No name!"],
     "deadline": ["1 s"],
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
 from drivefeed.catalog.notices import forget_past, list_notices, reconcile
 from drivefeed.domain.notices import NoticeKind, Severity, Subscription, Trouble
@@ -15,7 +15,6 @@ from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.notice_deliveries import Claimed
@@ -45,9 +44,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
-    url = sqlite_url(tmp_path / "catalog.sqlite")
-    whole = await open_catalog(url, clock=clock, ids=CountedIds(), checkpoint=no_checkpoint)
+async def catalog(catalog_url: str, clock: ManualClock) -> AsyncIterator[Catalog]:
+    whole = await open_catalog(catalog_url, clock=clock, ids=CountedIds(), checkpoint=no_checkpoint)
     yield whole
     await whole.aclose()
 

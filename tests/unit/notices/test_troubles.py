@@ -11,6 +11,7 @@ from drivefeed.catalog.progress import Standing
 from drivefeed.catalog.troubles import AccountFacts, ConnectionFacts, Facts, OrgFacts
 from drivefeed.domain.errors import Part
 from drivefeed.domain.notices import Severity, Trouble, expiry_step, quota_step
+from drivefeed.domain.periods import Period
 from drivefeed.services.connection_troubles import Rules, connection_troubles, may_be_idle
 from drivefeed.services.troubles import account_troubles, part_troubles, quota_troubles
 from support.clock import NOON
@@ -144,10 +145,13 @@ def test_steps_are_the_nearest_that_is_reached() -> None:
 
 
 def test_quota_is_told_where_there_is_a_limit() -> None:
-    organizations = [OrgFacts("o1", "acme", 95), OrgFacts("o2", "other", 10**6)]
-    (one,) = quota_troubles(organizations, {"o1": 100}.get)
+    acme = OrgFacts("o1", "acme", 95, 100, Period.MONTH)
+    (one,) = quota_troubles([acme, OrgFacts("o2", "other", 10**6)])
     assert (one.step, one.severity, one.org) == ("95", Severity.WARNING, "acme")
-    assert "95 of 100 pages" in one.words
+    assert one.words == "95 of 100 pages are used in this month (95 % reached)."
+    (full,) = quota_troubles([replace(acme, pages_used=100, period=Period.TOTAL)])
+    assert (full.step, full.severity) == ("100", Severity.URGENT)
+    assert full.words == "100 of 100 pages are used (100 % reached). New files wait."
 
 
 def test_a_connection_without_a_completed_round_is_failing() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.ledger import correct
+from drivefeed.catalog.quota_limits import Limit, set_limit
 from drivefeed.catalog.tables import connections
+from drivefeed.domain.periods import Period
 from drivefeed.domain.reasons import Reason
 from unit.web.conftest import CANARY
 
@@ -135,6 +138,8 @@ async def test_the_description_of_the_api_knows_every_address(house: House) -> N
         "/v1/connections/{connection_id}/files/{item_id}",
         "/v1/search",
         "/v1/events",
+        "/v1/usage",
+        "/v1/usage/entries",
     }
     assert all(set(methods) == {"get"} for methods in described["paths"].values())
 
@@ -172,3 +177,28 @@ async def test_nothing_can_be_changed(house: House) -> None:
                 answer = await client.request(method, address)
                 assert answer.status_code == 405
                 assert answer.json()["remedy"]
+
+
+async def test_usage_is_told_by_page_and_api(house: House) -> None:
+    limit = Limit(10, Period.MONTH)
+    await set_limit(house.rig.catalog, house.rig.org_id, limit, actor="test")
+    answer = (await house.get("/v1/usage")).json()
+    assert (answer["org"], answer["limit"], answer["period"]) == ("owner", 10, "month")
+    assert (answer["used"], answer["free"], answer["percent"]) == (7, 3, 70)
+    page = (await house.get("/")).text
+    assert "7 of 10 pages a month used, 3 free; counted anew on " in page
+    assert 'value="70"' in page
+    assert (await house.get("/v1/")).json()["usage"] == answer
+
+
+async def test_entries_of_the_ledger_are_paged_and_ones_own(house: House) -> None:
+    await correct(house.rig.catalog, house.rig.org_id, 2, reason="a scan", actor="test")
+    first = (await house.get("/v1/usage/entries?limit=1")).json()
+    assert [one["document"] for one in first["entries"]] == ["Good.txt"]
+    rest = (await house.get(f"/v1/usage/entries?after={first['next']}")).json()
+    assert [(one["kind"], one["reason"]) for one in rest["entries"]] == [("correction", "a scan")]
+    assert rest["next"] is None
+    where = f"/v1/usage/entries?connection={house.connection_id}"
+    assert len((await house.get(where)).json()["entries"]) == 1
+    assert (await house.get(where, house.strange_key)).json()["entries"] == []
+    assert (await house.get("/v1/usage/entries?limit=0")).status_code == 400

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import protocol
+from drivefeed.indexer.extract.count import count_file
 from drivefeed.indexer.extract.readers import read_file
 from drivefeed.indexer.model import Limits, Page, Rejected
 
@@ -83,7 +84,7 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
     signal.alarm(int(limits.wall_seconds) + _ALARM_GRACE_SECONDS)
     spent = False
     try:
-        extraction = read(
+        extraction = (count_file if request.only_count else read)(
             Path(request.path),
             name=request.name,
             media_type=request.media_type,

@@ -34,12 +34,7 @@ def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
     import pypdfium2 as pdfium
 
     draft = Draft(media_type, limits)
-    try:
-        document = pdfium.PdfDocument(path)
-    except pdfium.PdfiumError as error:
-        if error.err_code in _LOCKED:
-            raise Rejected(Reason.ENCRYPTED, "The PDF opens only with a password.") from error
-        raise Rejected(Reason.CORRUPT, "The PDF is damaged and can't be opened.") from error
+    document = _opened(path)
     try:
         count = len(document)
         if count > limits.pages:
@@ -57,6 +52,30 @@ def read_pdf(path: Path, *, media_type: str, limits: Limits) -> Draft:
     finally:
         document.close()
     return draft
+
+
+def count_pages(path: Path) -> int:
+    """Count the pages of a PDF as `read_pdf` does.
+
+    Raises:
+        Rejected: `encrypted`, `corrupt`.
+    """
+    document = _opened(path)
+    try:
+        return len(document)
+    finally:
+        document.close()
+
+
+def _opened(path: Path) -> Any:
+    import pypdfium2 as pdfium
+
+    try:
+        return pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as error:
+        if error.err_code in _LOCKED:
+            raise Rejected(Reason.ENCRYPTED, "The PDF opens only with a password.") from error
+        raise Rejected(Reason.CORRUPT, "The PDF is damaged and can't be opened.") from error
 
 
 def _page_text(document: Any, index: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
@@ -67,7 +67,13 @@ class ExtractionPool:
         return frozenset(worker.pid for worker in (*self._idle, *self._busy) if worker.alive)
 
     async def extract(
-        self, path: Path, *, name: str, media_type: str | None = None, limits: Limits | None = None
+        self,
+        path: Path,
+        *,
+        name: str,
+        media_type: str | None = None,
+        limits: Limits | None = None,
+        only_count: bool = False,
     ) -> Extraction:
         """Read one file.
 
@@ -76,6 +82,7 @@ class ExtractionPool:
             name: Its name at the source; the extension counts where the content is silent.
             media_type: What the source says it is, if anything.
             limits: What it may use; `wall_seconds` count from when a process is free for it.
+            only_count: Whether its pages are only counted; see `drivefeed.indexer.extract.count`.
 
         Raises:
             Rejected: The file can't be read.
@@ -85,7 +92,13 @@ class ExtractionPool:
         async with self._slots:
             for _ in range(_TRIES):
                 try:
-                    return await self._once(path, name, media_type, limits or Limits())
+                    return await self._once(
+                        path,
+                        name=name,
+                        media_type=media_type,
+                        limits=limits or Limits(),
+                        only_count=only_count,
+                    )
                 except ChildGone:
                     continue
         raise Rejected(
@@ -105,14 +118,12 @@ class ExtractionPool:
             *self._endings,
         )
 
-    async def _once(
-        self, path: Path, name: str, media_type: str | None, limits: Limits
-    ) -> Extraction:
+    async def _once(self, path: Path, **wishes: Any) -> Extraction:
         worker = await self._take()
         self._busy.add(worker)
         healthy = False
         try:
-            extraction = await worker.ask(path, name=name, media_type=media_type, limits=limits)
+            extraction = await worker.ask(path, **wishes)
             healthy = True
             return extraction
         except (Rejected, Transient):

@@ -19,12 +19,13 @@ LENGTH: Final = struct.Struct(">I")
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One file to read."""
+    """One file to read, or only to have its pages counted."""
 
     path: str
     name: str
     media_type: str | None
     limits: Limits
+    only_count: bool = False
 
 
 class Part(msgspec.Struct, frozen=True, tag=True):

@@ -94,16 +94,22 @@ class Worker:
         return self.alive and not self._asked
 
     async def ask(
-        self, path: Path, *, name: str, media_type: str | None, limits: Limits
+        self,
+        path: Path,
+        *,
+        name: str,
+        media_type: str | None,
+        limits: Limits,
+        only_count: bool = False,
     ) -> Extraction:
-        """Have one file read.
+        """Have one file read, or only its pages counted.
 
         Raises:
             Rejected: The child's verdict, or that of its death.
             Transient: The file's bytes could not be read from disk.
             ChildGone: It was killed from outside.
         """
-        request = protocol.Request(str(path), name, media_type, limits)
+        request = protocol.Request(str(path), name, media_type, limits, only_count)
         self._longer = 0
         try:
             async with asyncio.timeout(limits.wall_seconds) as deadline:

@@ -18,6 +18,9 @@ _DAMAGED = (
     "verify' says what is missing where."
 )
 
+_SERVER = "Start the database or correct DRIVEFEED_DATABASE_URL; nothing is lost meanwhile."
+_CLOCK_MS = 2_000
+
 
 def catalog_findings(state: CatalogState, where: str) -> Iterator[Finding]:
     """Judge the state of the database.
@@ -25,6 +28,10 @@ def catalog_findings(state: CatalogState, where: str) -> Iterator[Finding]:
     Args:
         where: how people call it, without a password.
     """
+    if state.trouble.endswith("."):
+        # Postgres was asked, and why it does not answer is a sentence of ours.
+        yield red(PART, state.trouble, _SERVER)
+        return
     if state.trouble:
         yield red(PART, f"{where} cannot be read: {state.trouble}.", _remedy(state.trouble))
         return
@@ -32,6 +39,14 @@ def catalog_findings(state: CatalogState, where: str) -> Iterator[Finding]:
         yield red(PART, f"{where} is damaged.", _DAMAGED)
         return
     yield _migration(state, where)
+    if abs(state.clock_ahead_ms) > _CLOCK_MS:
+        yield yellow(
+            "catalog clock",
+            f"The database's clock is {abs(state.clock_ahead_ms) / 1000:.0f} s "
+            f"{'ahead of' if state.clock_ahead_ms > 0 else 'behind'} this machine's. Times are the "
+            "database's.",
+            "Set the clocks of both machines, and keep them set by NTP.",
+        )
     if state.is_current and state.journal not in {"", "wal"}:
         yield yellow(
             "catalog journal",

@@ -1,0 +1,115 @@
+"""Our own ingestion backend as a service for drivefeeds elsewhere, over the published contract.
+
+One process over a data folder of its own: the catalog remembers jobs, the folder or bucket keeps
+what was submitted, the index holds the chunks. It needs no Redis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from drivefeed.assembly import attempts_of, concurrency_of, open_indexing
+from drivefeed.backends.gate import Gated
+from drivefeed.backends.served import ServedBackend, fetch_timeout
+from drivefeed.backends.serving import application
+from drivefeed.catalog import heartbeats
+from drivefeed.catalog.index_jobs import ensure_sender
+from drivefeed.outward import outbound_of
+from drivefeed.ports import Stage
+from drivefeed.queue.embedded import alone_on
+from drivefeed.services.direct import Direct
+from drivefeed.stages.breaker import Breakers
+from drivefeed.stages.index import Index
+from drivefeed.stages.runner import Runner
+from drivefeed.telemetry import log
+from drivefeed.web.backend_server import BackendServer
+
+if TYPE_CHECKING:
+    from drivefeed.backends.signing import Credential
+    from drivefeed.bootstrap import Parts
+
+_BEAT_SECONDS: Final = 3.0
+
+_log = log("backend")
+
+
+class BackendService:
+    """The embedded backend behind HTTP.
+
+    Args:
+        host: the address to bind.
+        port: 0 for any that is free.
+
+    Attributes:
+        url: where it is, once it is made.
+    """
+
+    def __init__(self, parts: Parts, credential: Credential, *, host: str, port: int) -> None:
+        self._parts = parts
+        self._credential = credential
+        self._server = BackendServer(host, port)
+        self.url = self._server.url
+
+    async def run(self) -> None:
+        """Serve and work until closed.
+
+        Raises:
+            DrivefeedError: a part cannot be opened, or another process uses the data folder.
+        """
+        parts = self._parts
+        around = parts.around
+        owner = f"{socket.gethostname()}-{os.getpid()}-{around.ids.new()[:8]}"
+        async with AsyncExitStack() as stack:
+            if parts.settings.is_for_one_process:
+                stack.enter_context(alone_on(parts.settings.data_dir / "queue"))
+                await heartbeats.bury_all(parts.catalog)
+            indexing = await open_indexing(parts, stack)
+            transport = await asyncio.to_thread(outbound_of(parts.settings).transport)
+            client = await stack.enter_async_context(
+                httpx.AsyncClient(transport=transport, timeout=fetch_timeout(), trust_env=False)
+            )
+            due = asyncio.Event()
+            backend = ServedBackend(
+                parts.jobs,
+                parts.index,
+                parts.store,
+                client,
+                prepare=partial(ensure_sender, parts.catalog),
+                on_bytes=due.set,
+            )
+            stack.push_async_callback(backend.aclose)
+            work = Direct(
+                parts.catalog,
+                Runner(parts.catalog, Breakers(around.clock, around.ids), owner=owner),
+                Index(parts.catalog, indexing, parts.jobs),
+                attempts=attempts_of(parts.settings)[Stage.INDEX],
+                concurrency=concurrency_of(parts.settings)[Stage.INDEX],
+                wake=due,
+                is_ready=backend.is_ready,
+            )
+            app = Gated(application(backend, backend.accept), self._credential, around.clock)
+            async with asyncio.TaskGroup() as group:
+                beating = group.create_task(self._beat(owner), name="heartbeat")
+                working = group.create_task(work.run(), name="index jobs")
+                _log.info("backend_ready", url=self.url)
+                await self._server.run(app)
+                working.cancel()
+                beating.cancel()
+            await heartbeats.leave(parts.catalog, owner)
+
+    def close(self) -> None:
+        """Answer what was asked, hand back what is worked on, then stop."""
+        self._server.close()
+
+    async def _beat(self, owner: str) -> None:
+        while True:
+            await heartbeats.beat(self._parts.catalog, owner, "backend")
+            await heartbeats.reap(self._parts.catalog, own=owner)
+            await asyncio.sleep(_BEAT_SECONDS)

@@ -1,0 +1,101 @@
+"""SQLite as the catalog's database: a file, one writer at a time.
+
+SQLite fails a deferred transaction at once when it read before another writer committed, whatever
+the busy timeout, so every writing transaction begins IMMEDIATE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from drivefeed.domain.errors import Part, PartDown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+_BUSY_TIMEOUT_MS = 20_000
+_FULL = "disk is full"
+
+
+class SqliteDatabase:
+    """One file; the writers of this process wait for each other in the order in which they came.
+
+    SQLite lets one writer in at a time and makes the others sleep and look again, for up to
+    100 ms a time and in no order; waiting here is fair, and leaves connections to readers.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.engine: AsyncEngine = create_async_engine(
+            url.replace("sqlite:", "sqlite+aiosqlite:", 1),
+            pool_size=8,
+            max_overflow=0,
+            hide_parameters=True,
+        )
+        event.listen(self.engine.sync_engine, "connect", _prepare)
+        event.listen(self.engine.sync_engine, "begin", _begin)
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def writer(self, *, beside: bool) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection that may write; every writer is alone, whatever ``beside`` says."""
+        del beside
+        async with self._turn, self.engine.connect() as connection:
+            await connection.execution_options(drivefeed_writes=True)
+            async with connection.begin():
+                yield connection
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """Yield a connection with one consistent view."""
+        async with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def translated(self, error: DBAPIError, *, writes: bool = True) -> PartDown | None:
+        """Return what an error means for the rest of the house, or None for a defect."""
+        del writes
+        if _FULL not in str(error.orig):
+            return None
+        return PartDown(
+            "The disk of the catalog is full, so nothing can be recorded and work waits. Make "
+            "room; it goes on by itself.",
+            part=Part.CATALOG,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.engine.dispose()
+
+
+def sqlite_url(path: Path) -> str:
+    """Return SQLAlchemy's URL for a SQLite file, without a driver."""
+    return f"sqlite:///{path}"
+
+
+def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_TIMEOUT_MS}",
+        "temp_store=MEMORY",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Any) -> None:
+    writes = connection.get_execution_options().get("drivefeed_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,72 @@
+"""What a daemon does beside its queues: accounts that change, sign-ins that idle, connections."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from drivefeed.bootstrap import connect_all
+from drivefeed.domain.errors import DrivefeedError
+from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
+from drivefeed.telemetry import log
+
+if TYPE_CHECKING:
+    from drivefeed.bootstrap import Parts
+
+_CONNECT_AGAIN_SECONDS = 10.0
+_ACCOUNTS_SECONDS = 5.0
+"""Between two looks at the catalog for accounts that were added or changed."""
+
+_log = log("daemon")
+
+
+class Errands:
+    """Loops of one process over open parts; each runs until it is cancelled or has nothing left."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._accounts_changed = asyncio.Event()
+
+    async def follow_accounts(self) -> None:
+        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        book = self._parts.signing.book
+        said: frozenset[str] = frozenset()
+        while True:
+            for words in book.left_out - said:
+                _log.warning("account_left_out", error=words)
+            said = book.left_out
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
+            try:
+                for name in await book.refresh():
+                    _log.info("account_opened", account=name)
+                    self._accounts_changed.set()
+            except DrivefeedError as error:
+                _log.warning("accounts_wait", error=str(error))
+
+    async def use_idle_sign_ins(self) -> None:
+        """Use people's sign-ins that nothing else uses, before Entra forgets them."""
+        signing = self._parts.signing
+        while True:
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            try:
+                for name in await refresh_idle_sign_ins(
+                    signing.catalog, signing.accounts, signing.credential
+                ):
+                    _log.info("idle_sign_in_refreshed", account=name)
+            except DrivefeedError as error:
+                _log.warning("idle_sign_ins_wait", error=str(error))
+
+    async def connect(self) -> None:
+        """Connect the folders of the settings; keep trying while Microsoft does not answer."""
+        while True:
+            try:
+                await connect_all(self._parts)
+            except DrivefeedError as error:
+                _log.warning("connections_wait", error=str(error))
+                self._accounts_changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CONNECT_AGAIN_SECONDS):
+                        await self._accounts_changed.wait()
+            else:
+                return

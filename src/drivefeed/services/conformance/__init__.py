@@ -1,0 +1,1 @@
+"""The conformance kit: whether a team's ingestion backend keeps the published contract."""

@@ -1,0 +1,52 @@
+"""The ingestion backends of this installation, by the names that policies call them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.policy_options import EMBEDDED
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.ports import IngestionBackend
+
+
+class Backends:
+    """Our own backend (but where only others are looked at), and those of the settings."""
+
+    def __init__(
+        self,
+        embedded: IngestionBackend | None,
+        others: Mapping[str, IngestionBackend] | None = None,
+    ) -> None:
+        self._known = dict(others or {})
+        if embedded is not None:
+            self._known[EMBEDDED] = embedded
+
+    def named(self, name: str | None) -> IngestionBackend:
+        """Return a backend; None is what was submitted before there were names: our own.
+
+        Raises:
+            NeedsAttention: the settings have none of that name.
+        """
+        found = self._known.get(name or EMBEDDED)
+        if found is None:
+            raise NeedsAttention(
+                f"The ingestion backend '{name}' is not in the settings. Write [backends.{name}] "
+                "there, or choose another one in the policy of the connection.",
+                reason=Reason.MISCONFIGURED,
+            )
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, our own backend's among them."""
+        return tuple(self._known)
+
+    async def aclose(self) -> None:
+        """Release what all of them hold."""
+        for one in self._known.values():
+            await one.aclose()
