@@ -14,6 +14,9 @@ T ?=
 # make test: files of tests run side by side, much of their time is waiting; JOBS= runs one by one. A fixed hash
 # seed lets all of them collect tests in one order.
 JOBS ?= 3
+# make soak: MINUTES= of random kills of every part instead of the tests; SEED= repeats their choices.
+MINUTES ?=
+SEED ?=
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 
@@ -50,9 +53,9 @@ test: ## Runs the tests, all of them but the soak tests. T="tests/unit -x" runs 
 	@$(if $(JOBS),PYTHONHASHSEED=0) exec $(BIN)/python -m pytest -m "not soak" --durations=15 $(if $(JOBS),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(T) </dev/null
 
 .PHONY: soak
-soak: ## Runs the tests that are too long for make test.
+soak: ## Runs the tests that are too long for make test; MINUTES=20 kills parts at random instead. SEED=7 again.
 	@$(SET_UP) dev board
-	@exec $(BIN)/python -m pytest -m soak --durations=15 $(T) </dev/null
+	@$(if $(MINUTES),exec $(BIN)/python tests/durability/soak.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)),exec $(BIN)/python -m pytest -m soak --durations=15 $(T)) </dev/null
 
 .PHONY: check
 check: ## Style, types, the arrows between the rooms, generated docs, lock files.

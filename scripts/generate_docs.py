@@ -22,6 +22,7 @@ from pydantic import BaseModel  # noqa: E402 - path first
 
 from drivefeed.backends import contract  # noqa: E402 - path first
 from drivefeed.backends.openapi import described  # noqa: E402 - path first
+from drivefeed.domain.checkpoints import COMMITS, EFFECTS  # noqa: E402 - path first
 from drivefeed.domain.explanations import EXPLANATIONS, Kind  # noqa: E402 - path first
 from drivefeed.domain.lifecycle import ENDED, TRANSITIONS, Event, State  # noqa: E402 - path first
 from drivefeed.domain.model import Policy  # noqa: E402 - path first
@@ -31,6 +32,7 @@ from drivefeed.domain.reasons import Reason  # noqa: E402 - path first
 from drivefeed.ports import Stage  # noqa: E402 - path first
 from drivefeed.queue.table import QUEUES, payload_schema, queues_json  # noqa: E402 - path first
 from drivefeed.services.conformance.kit import CHECKS  # noqa: E402 - path first
+from drivefeed.services.invariants import INVARIANTS  # noqa: E402 - path first
 from drivefeed.setting_sections import (  # noqa: E402 - path first
     BackendSettings,
     EmbeddingSettings,
@@ -41,6 +43,11 @@ from drivefeed.settings import Settings  # noqa: E402 - path first
 from drivefeed.settings_folders import (  # noqa: E402 - path first
     AccountSettings,
     ConnectionSettings,
+)
+from drivefeed.settings_keeping import (  # noqa: E402 - path first
+    BacklogSettings,
+    DiskSettings,
+    RetentionSettings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first
     ChannelSettings,
@@ -123,6 +130,21 @@ def queues() -> str:
     ]
     head = ("Queue", "What it does", "At a time", "Attempts", "Wait between them")
     return table((*head, "Completed jobs kept", "Failed jobs kept"), rows)
+
+
+def invariants() -> str:
+    """Return the table of what ``verify`` finds broken."""
+    rows = ((f"`{one.name}`", one.sentence, one.remedy) for one in INVARIANTS)
+    return table(("Found as", "What must be true", "What to do where it is not"), rows)
+
+
+def checkpoints() -> str:
+    """Return the tables of the places where tests kill the process."""
+    commits = ((f"`{name}`", sentence) for name, sentence in COMMITS.items())
+    effects = ((f"`{name}`", sentence) for name, sentence in EFFECTS.items())
+    return "\n\n".join(
+        (table(("Commit", "What it writes"), commits), table(("Effect", "What it does"), effects))
+    )
 
 
 def span(seconds: float) -> str:
@@ -250,10 +272,11 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "lifecycle picture": lifecycle_picture,
         "lifecycle table": lifecycle_table,
         "payloads": payloads,
+        "checkpoints": checkpoints,
     },
     "docs/reasons.md": {"reasons": reasons},
     "docs/connecting.md": {"policy options": policy_options},
-    "docs/operations.md": {"queues": queues},
+    "docs/operations.md": {"queues": queues, "invariants": invariants},
     "docs/settings.md": {
         "settings": lambda: settings(Settings, "DRIVEFEED_"),
         "accounts": lambda: settings(AccountSettings),
@@ -263,6 +286,9 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),
         "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
+        "disk": lambda: settings(DiskSettings, "DRIVEFEED_DISK__"),
+        "backlog": lambda: settings(BacklogSettings, "DRIVEFEED_BACKLOG__"),
+        "retention": lambda: settings(RetentionSettings, "DRIVEFEED_RETENTION__"),
         "outbound": lambda: settings(OutboundSettings, "DRIVEFEED_OUTBOUND__"),
         "extraction": lambda: settings(ExtractionSettings, "DRIVEFEED_EXTRACTION__"),
     },

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import backend_credentials
+from drivefeed.catalog import heartbeats
+from drivefeed.domain.gate import OPEN
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.providers import LOCAL
 from drivefeed.indexer.work_folder import work_folder
+from drivefeed.queue.bullmq import BullmqQueue
+from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
+from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
@@ -27,18 +34,66 @@ from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import Embedder, Stage
+    from drivefeed.roles import Role
     from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
-    from drivefeed.stages.runner import StageRun
+    from drivefeed.stages.stage import StageRun
     from drivefeed.web.server import StatusPage
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
+
+_log = log("daemon")
+
+
+async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQueue:
+    """Connect to the queue; the embedded server is started, and ends with ``stack``.
+
+    Raises:
+        NeedsAttention, PartDown: it does not answer, or its settings would lose jobs.
+    """
+    settings = parts.settings
+    if settings.redis_url is None:
+        valkey = EmbeddedValkey(
+            settings.data_dir / "queue",
+            on_event=lambda words: _log.warning("embedded_queue", words=words),
+        )
+        url = await valkey.start()
+        stack.push_async_callback(valkey.stop)
+        watching = asyncio.create_task(valkey.run(), name="embedded queue")
+        stack.callback(watching.cancel)
+        await _bury_all(parts.catalog)
+    else:
+        url = settings.redis_url.get_secret_value()
+        if role.is_whole and settings.is_for_one_process:
+            stack.enter_context(alone_on(settings.data_dir / "queue"))
+            await _bury_all(parts.catalog)
+    queue = BullmqQueue(
+        url,
+        prefix=settings.queue_prefix,
+        name=f"{socket.gethostname()}-{os.getpid()}",
+        ids=parts.around.ids,
+        on_event=QueueEvents(),
+    )
+    stack.push_async_callback(queue.aclose)
+    await queue.check()
+    for words in await queue.warnings():
+        _log.warning("queue_setting", words=words)
+    return queue
+
+
+async def _bury_all(catalog: Catalog) -> None:
+    """Free what was under way: with the data folder locked, whoever did it is dead."""
+    freed = await heartbeats.bury_all(catalog)
+    if freed:
+        _log.info("work_resumes", count=freed)
 
 
 async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
@@ -90,8 +145,14 @@ def _load_libraries(embedder: Embedder) -> None:
         embedder.tokenizer()
 
 
-def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
-    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing."""
+def stages_of(
+    parts: Parts, indexing: Indexing | None, *, gate: Callable[[], Gate] = lambda: OPEN
+) -> list[StageRun]:
+    """Return all stages, each bound to the parts that it uses; ``index`` only with indexing.
+
+    Args:
+        gate: says whether downloads may begin.
+    """
     catalog = parts.catalog
     backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
@@ -103,6 +164,7 @@ def stages_of(parts: Parts, indexing: Indexing | None) -> list[StageRun]:
             parts.source,
             parts.store,
             count_pages=indexing.files.count_pages if indexing else None,
+            gate=gate,
         ),
         Submit(catalog, backends, deadline_ms=deadline_ms),
         Poll(catalog, backends),

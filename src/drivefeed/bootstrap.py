@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from drivefeed.stages.backends import Backends
 
 
+STORE_FOLDER = "objects"
+"""Below the data folder, where there is no S3 bucket."""
+
+
 @dataclass(slots=True)
 class Surroundings:
     """What tests replace: time, ids, and the places where they may kill the process."""
@@ -161,7 +165,7 @@ def open_store(settings: Settings) -> ObjectStore:
     if settings.s3 is None:
         from drivefeed.stores.directory import DirectoryStore
 
-        return DirectoryStore(settings.data_dir / "objects")
+        return DirectoryStore(settings.data_dir / STORE_FOLDER)
     from drivefeed.stores.s3 import S3Store
 
     s3 = settings.s3

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import socket
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
@@ -14,22 +13,24 @@ from drivefeed.assembly import (
     concurrency_of,
     open_indexing,
     open_page,
+    open_queue,
     open_reindexing,
     stages_of,
     windows_of,
 )
 from drivefeed.catalog import heartbeats
+from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
 from drivefeed.errands import Errands
+from drivefeed.keeping import gatekeeper_of, keep_house
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
-from drivefeed.queue.bullmq import BullmqQueue
-from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
 from drivefeed.roles import UP, owns_embedded_index
-from drivefeed.services.loop import LoopWatch
+from drivefeed.services.gate import LOOK_SECONDS
+from drivefeed.services.loop import LoopWatch, spare_the_collector
 from drivefeed.services.ownership import IndexOwnership
-from drivefeed.services.queue_events import QueueEvents
+from drivefeed.services.pulse import Pulse
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
 from drivefeed.services.workers import Workers
@@ -42,10 +43,12 @@ from drivefeed.web.local import LocalApi
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.indexer.indexing import Indexing
+    from drivefeed.queue.bullmq import BullmqQueue
     from drivefeed.roles import Role
     from drivefeed.services.reindex import Reindexing
 
 _LONGEST_HOST = 40
+_HAND_BACK_SECONDS = 3.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -65,6 +68,7 @@ class Daemon:
 
     Attributes:
         ready: set once deliveries flow.
+        stopping: set once it was asked to end.
         loop_watch: how long the event loop stalled.
     """
 
@@ -80,7 +84,8 @@ class Daemon:
         self.loop_watch = LoopWatch()
         self.breakers = Breakers(parts.around.clock, parts.around.ids)
         self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
-        self._stop = asyncio.Event()
+        self.stopping = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
 
     @property
     def pace_seconds(self) -> float:
@@ -128,10 +133,15 @@ class Daemon:
         return found
 
     def stop(self) -> None:
-        """Ask for an orderly end; a second call ends at once."""
-        if self._stop.is_set():
+        """Ask for an orderly end; a second call ends at once.
+
+        While it starts there is no work yet that could be finished: the start is given up.
+        """
+        if self.stopping.is_set():
             os._exit(130)
-        self._stop.set()
+        self.stopping.set()
+        if self._running is not None and not self.ready.is_set():
+            self._running.cancel()
 
     async def run(self) -> None:
         """Run until stopped.
@@ -139,13 +149,30 @@ class Daemon:
         Raises:
             DrivefeedError: a part cannot be opened; the sentence says which and why.
         """
+        self._running = asyncio.current_task()
+        try:
+            await self._run()
+        except asyncio.CancelledError:
+            if self.ready.is_set() or not self.stopping.is_set():
+                raise
+            _log.info("stopped", words="It was ended while it started.")
+        except DrivefeedError as error:
+            if self.ready.is_set() or not self.stopping.is_set():
+                raise
+            # The same Ctrl-C may end a part that was on its way up.
+            _log.warning("ended_while_starting", error=str(error))
+
+    async def _run(self) -> None:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
-            queue = self._queue = await self._open_queue(stack)
+            queue = self._queue = await open_queue(self.parts, self.role, stack)
             indexing = await self._open_indexing(stack)
             workers, relay, schedule = await self._assemble(queue, indexing)
-            local, reindexing = self._open_door(indexing)
+            pulse = Pulse(
+                self.parts.catalog, self.breakers, relay=relay, schedule=schedule, workers=workers
+            )
+            local, reindexing = self._open_door(indexing, pulse)
             errands = Errands(self.parts)
             page = await open_page(self.parts) if self.role.is_whole else None
             async with asyncio.TaskGroup() as group:
@@ -170,10 +197,10 @@ class Daemon:
                     background.append(group.create_task(page.run(), name="status page"))
                 working = group.create_task(workers.run(), name="workers")
                 schedule.start()
-                _spare_the_collector()
+                spare_the_collector()
                 self.ready.set()
                 _log.info("ready", owner=self.owner, role=self.role.name)
-                await self._stop.wait()
+                await self.stopping.wait()
                 _log.info("stopping", grace_seconds=self.parts.settings.shutdown_seconds)
                 schedule.stop()
                 background[1].cancel()
@@ -185,44 +212,11 @@ class Daemon:
                     await page.close()
                 for task in background:
                     task.cancel()
-            await heartbeats.leave(self.parts.catalog, self.owner)
+            if self._runner is not None:
+                await self._runner.at_rest(_HAND_BACK_SECONDS)
+            with suppress(PartDown):  # the next start, or another process, frees our rows
+                await heartbeats.leave(self.parts.catalog, self.owner)
         _log.info("stopped")
-
-    async def _open_queue(self, stack: AsyncExitStack) -> BullmqQueue:
-        settings = self.parts.settings
-        if settings.redis_url is None:
-            valkey = EmbeddedValkey(
-                settings.data_dir / "queue",
-                on_event=lambda words: _log.warning("embedded_queue", words=words),
-            )
-            url = await valkey.start()
-            stack.push_async_callback(valkey.stop)
-            watching = asyncio.create_task(valkey.run(), name="embedded queue")
-            stack.callback(watching.cancel)
-            await self._bury_all()
-        else:
-            url = settings.redis_url.get_secret_value()
-            if self.role.is_whole and settings.is_for_one_process:
-                stack.enter_context(alone_on(settings.data_dir / "queue"))
-                await self._bury_all()
-        queue = BullmqQueue(
-            url,
-            prefix=settings.queue_prefix,
-            name=f"{socket.gethostname()}-{os.getpid()}",
-            ids=self.parts.around.ids,
-            on_event=QueueEvents(),
-        )
-        stack.push_async_callback(queue.aclose)
-        await queue.check()
-        for words in await queue.warnings():
-            _log.warning("queue_setting", words=words)
-        return queue
-
-    async def _bury_all(self) -> None:
-        """Free what was under way: with the data folder locked, whoever did it is dead."""
-        freed = await heartbeats.bury_all(self.parts.catalog)
-        if freed:
-            _log.info("work_resumes", count=freed)
 
     async def _open_indexing(self, stack: AsyncExitStack) -> Indexing | None:
         """Make what does index jobs, in the process to which the index belongs."""
@@ -236,7 +230,9 @@ class Daemon:
             _log.warning("embedding_differs", words=words)
         return await open_indexing(self.parts, stack)
 
-    def _open_door(self, indexing: Indexing | None) -> tuple[LocalApi | None, Reindexing | None]:
+    def _open_door(
+        self, indexing: Indexing | None, pulse: Pulse
+    ) -> tuple[LocalApi | None, Reindexing | None]:
         """Make what answers commands on this machine: searches, and reindexing."""
         if indexing is None:
             return None, None
@@ -249,6 +245,7 @@ class Daemon:
             reindexing=reindexing,
             breakers=self.breakers,
             loop_watch=self.loop_watch,
+            pulse=pulse,
         )
         return local, reindexing
 
@@ -261,10 +258,17 @@ class Daemon:
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
         )
+        gatekeeper = gatekeeper_of(parts.settings, parts.catalog)
+        # Before anything is downloaded, it is known whether there is room.
+        await gatekeeper.tick()
         workers = self._workers = Workers(
             queue,
             self._runner,
-            [one for one in stages_of(parts, indexing) if one.stage in self.role.stages],
+            [
+                one
+                for one in stages_of(parts, indexing, gate=lambda: gatekeeper.gate)
+                if one.stage in self.role.stages
+            ],
             concurrency=concurrency,
         )
         relay = Relay(
@@ -272,6 +276,8 @@ class Daemon:
             queue,
             windows=windows_of(concurrency),
             attempts=attempts_of(parts.settings),
+            breakers=self.breakers,
+            gate=lambda: gatekeeper.gate,
         )
         schedule = Schedule(
             parts.catalog,
@@ -280,18 +286,12 @@ class Daemon:
             owner=self.owner,
             role=self.role.name,
             is_whole=self.role.schedules,
+            breakers=self.breakers,
         )
         if self.role.schedules:
             breakers = self.breakers
             notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+            await keep_house(schedule, parts, queue, owner=self.owner)
+        schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
         return workers, relay, schedule
-
-
-def _spare_the_collector() -> None:
-    """Leave what was imported out of later collections, each of which stops the event loop.
-
-    A full one took 31 to 63 ms over the 130,000 objects of a process that had done nothing yet.
-    """
-    gc.collect()
-    gc.freeze()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drivefeed.settings import Settings
 
 EMBEDDED: Final = "embedded"
-_FOLDER: Final = "index"
+INDEX_FOLDER: Final = "index"
 _CONNECT_SECONDS: Final = 10.0
 
 
@@ -99,7 +99,7 @@ def target_of(settings: Settings, catalog: Catalog, to: str | None) -> Made:
             "those that its settings had when it started.",
             reason=Reason.MISCONFIGURED,
         )
-    base = settings.collection if settings.qdrant_url else _FOLDER
+    base = settings.collection if settings.qdrant_url else INDEX_FOLDER
     return _made(base, _open(settings, catalog, choice))
 
 
@@ -153,11 +153,11 @@ def _found_on_disk(settings: Settings) -> Made | None:
     """Return what an embedded index was made with before the catalog remembered it."""
     if settings.qdrant_url:
         return None
-    stored = identity.read(settings.data_dir / _FOLDER / "identity.json")
+    stored = identity.read(settings.data_dir / INDEX_FOLDER / "identity.json")
     if stored is None:
         return None
     provider = stored.get("provider", identity.FIRST_PROVIDER)
-    return Made(_FOLDER, provider, stored["model"], stored["dimension"])
+    return Made(INDEX_FOLDER, provider, stored["model"], stored["dimension"])
 
 
 def _choices(settings: Settings) -> Iterator[tuple[str | None, EmbeddingChoice]]:

@@ -191,6 +191,10 @@ class ObjectStore(Protocol):
         """Abort unfinished uploads begun before that time; return how many."""
         ...
 
+    async def unfinished_uploads(self, *, before: int) -> int:
+        """Return how many unfinished uploads were begun before that time; nothing changes."""
+        ...
+
     async def check(self) -> None:
         """Write, conditionally write, read and delete a small object.
 
@@ -293,6 +297,14 @@ class Queue(Protocol):
 
     async def generation(self) -> str | None:
         """Return the sentinel's value, or None where Redis was emptied since it was set."""
+        ...
+
+    async def clear(self) -> None:
+        """Remove every job and everything else of ours, the sentinel too; for nobody else.
+
+        Raises:
+            PartDown: the queue does not answer.
+        """
         ...
 
     async def set_generation(self, value: str) -> None:

@@ -38,6 +38,7 @@ from drivefeed.settings_folders import (  # noqa: TC001 (pydantic reads it when 
     AccountSettings,
     ConnectionSettings,
 )
+from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -146,6 +147,13 @@ class Settings(BaseSettings):
     )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    disk: DiskSettings = Field(default=DiskSettings(), description="How full the disks may get.")
+    backlog: BacklogSettings = Field(
+        default=BacklogSettings(), description="How much may wait to be indexed."
+    )
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(), description="How long the catalog keeps what is over."
+    )
     outbound: OutboundSettings = Field(
         default=OutboundSettings(), description="Proxies and certificates of all outbound clients."
     )

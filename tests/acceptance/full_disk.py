@@ -6,6 +6,7 @@ It mounts a small disk for itself alone, so it runs in mount name space of its o
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from support.sim import Sim
 DISK_MIB = 400
 FILES = 12
 SECONDS_WITHOUT_ROOM = 25.0
+LEFT, LOW, HIGH = 100, 130, 140
+"""MiB."""
 
 
 def main(home: Path) -> None:
@@ -30,7 +33,8 @@ def main(home: Path) -> None:
     write(served, 0)
     sim = Sim(served, home / "graphsim")
     sim.start()
-    daemon = Daemon(home, sim, grace=1.0)
+    # A little above what the index needs, for it is a small disk.
+    daemon = Daemon(home, sim, grace=1.0, settings=f"disk = {{low_mb = {LOW}, high_mb = {HIGH}}}")
     try:
         run(daemon, served, disk / "filler")
     finally:
@@ -50,9 +54,10 @@ def run(daemon: Daemon, served: Path, filler: Path) -> None:
     daemon.start()
     daemon.wait_for_rest(files=FILES)
     held = dict(daemon.objects())
-    fill(filler)
-    write(served, 1)
+    leave(filler, LEFT)
     try:
+        holds_before_it_is_full(daemon, served, held)
+        fill(filler)
         told = until(lambda: is_told(daemon, filler), seconds=60, what=daemon.last_words)
         print(told)  # noqa: T201 - the sentence is the point
         # It goes on like this for a while: nothing is given up, and nothing is half-written.
@@ -75,6 +80,33 @@ def run(daemon: Daemon, served: Path, filler: Path) -> None:
     assert not list((daemon.data / "objects" / ".partial").iterdir())
     assert daemon.json("verify")["holds"]
     daemon.stop()
+
+
+def leave(filler: Path, mib: int) -> None:
+    """Take the room that is left, but for so many MiB."""
+    with filler.open("ab", buffering=0) as file:
+        while shutil.disk_usage(filler.parent).free > mib << 20:
+            file.write(bytes(1 << 20))
+
+
+def holds_before_it_is_full(daemon: Daemon, served: Path, held: dict[str, Path]) -> None:
+    """Nothing new is begun, nobody is asked, and everybody who looks is told."""
+
+    def is_shown() -> bool:
+        return "downloads go on at 140.0 MiB" in daemon.command("status")
+
+    def holds() -> bool:
+        standing = daemon.json("status")[0]
+        return bool(standing["held"] == FILES and standing["searchable"] == FILES)
+
+    until(is_shown, seconds=60, what=lambda: daemon.command("status"))
+    write(served, 1)
+    until(holds, seconds=60, what=lambda: daemon.json("status"))
+    (standing,) = daemon.json("status")
+    assert "waiting_for_disk" in {one["reason"] for one in standing["reasons"]}
+    assert set(daemon.objects()) == set(held)
+    found = [one for one in daemon.json("doctor", ok=(1,)) if one["part"] == "downloads"]
+    assert [one["colour"] for one in found] == ["red"], found
 
 
 def fill(filler: Path) -> None:

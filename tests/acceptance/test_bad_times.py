@@ -109,6 +109,7 @@ def test_a_folder_that_disappears_takes_nothing_with_it(team: Daemon, drive: Pat
     assert team.json("verify")["holds"]
 
 
+@pytest.mark.cell("Microsoft Graph", "down")
 def test_a_whole_drive_that_disappears_takes_nothing_with_it(team: Daemon, drive: Path) -> None:
     team.start()
     team.wait_for_rest(files=FILES)

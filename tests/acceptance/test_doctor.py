@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from acceptance.installation import WITHOUT_DAEMON, Installation, ill, installed
-from drivefeed.catalog.engine import migrate, sqlite_url
+from drivefeed.catalog.engine import migrate, newest_migration, sqlite_url
 from drivefeed.cli import checkups_parts
 from graphsim.tenancy import DEFAULT_ROLES
 from integration.graph_source.kit import sim_state
@@ -126,7 +126,7 @@ def a_catalog_of_an_older_version(here: Installation, *_: object) -> Iterator[tu
 def a_catalog_of_a_newer_version(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
     here.sql("UPDATE alembic_version SET version_num = '9001'")
     yield {("red", "catalog")}, "Run that version"
-    here.sql("UPDATE alembic_version SET version_num = '0003'")
+    here.sql("UPDATE alembic_version SET version_num = ?", newest_migration())
 
 
 def another_journal(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 WORKER = Path(__file__).with_name("rotating.py")
 PROCESSES = 3
-WINDOW = ["tokens.answered", "credential.commit.before"]
+WINDOW = ["tokens.ask.after", "tokens.save.before", "credential.save.commit.before"]
 """Between Entra's answer and its commit."""
 TURN_MS = 2_000
 SECONDS = 240

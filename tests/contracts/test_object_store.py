@@ -302,7 +302,11 @@ async def test_old_uploads_are_aborted(store: ObjectStore) -> None:
 
     task = asyncio.create_task(store.put("k", chunks(), content_type="x/y", size=17 * MIB))
     await sent.wait()
-    assert await store.abort_uploads(before=int(time.time() * 1000) + 60_000) == 1
+    later = int(time.time() * 1000) + 60_000
+    assert await store.unfinished_uploads(before=later - 3_600_000) == 0
+    assert await store.unfinished_uploads(before=later) == 1
+    assert await store.abort_uploads(before=later) == 1
+    assert await store.unfinished_uploads(before=later) == 0
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -94,6 +94,16 @@ async def test_many_jobs_over_several_stages_at_once(queue: Queue) -> None:
     assert (await queue.counts(Stage.POLL))["waiting"] == 600
 
 
+async def test_cleared_it_takes_the_same_ids_again(queue: Queue) -> None:
+    await queue.set_generation("before")
+    await queue.add([job(n) for n in range(1_200)])
+    await queue.clear()
+    assert await queue.generation() is None
+    assert (await queue.counts(Stage.TRANSFER))["waiting"] == 0
+    await queue.add([job(1)])
+    assert (await queue.counts(Stage.TRANSFER))["waiting"] == 1
+
+
 async def test_counts_tell_the_states_apart(queue: Queue) -> None:
     await queue.add([job(1), job(2, delay_ms=60_000), job(3, priority=2)])
     counts = await queue.counts(Stage.TRANSFER)

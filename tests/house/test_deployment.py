@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from drivefeed.cli.health import ANSWER_SECONDS
+from drivefeed.cli.serve import END_WITHIN_SECONDS
 from drivefeed.setting_sections import S3Settings
 from drivefeed.settings import CONFIG_VARIABLE, Settings, load_settings
 from house.project import ROOT
@@ -16,6 +21,7 @@ from house.project import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+UNIT = ROOT / "config" / "drivefeed.service"
 EXAMPLE = ROOT / "config" / "drivefeed.example.toml"
 
 
@@ -97,3 +103,66 @@ def test_what_images_copy_is_there() -> None:
         for line in re.findall(r"^COPY (?!--from)(.+)$", file.read_text("utf-8"), re.MULTILINE):
             *sources, _ = line.split()
             assert all((file.parent / source).exists() for source in sources)
+
+
+def test_every_server_says_whether_it_is_well(compose: dict[str, Any]) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
+    assert 'CMD ["drivefeed", "health"]' in dockerfile
+    for name in ("redis", "s3", "qdrant", "bull-board"):
+        check = compose["services"][name]["healthcheck"]
+        assert check["test"][0] == "CMD"
+        assert _seconds(check["timeout"]) <= _seconds(check["interval"])
+    waited_for = compose["services"]["drivefeed"]["depends_on"]
+    assert {name for name, how in waited_for.items() if how["condition"] == "service_healthy"} == {
+        "redis",
+        "qdrant",
+    }
+    allowed = float(re.findall(r"--timeout=(\d+)s", dockerfile)[0])
+    assert allowed > ANSWER_SECONDS
+
+
+def test_whoever_stops_it_waits_longer_than_it_takes(compose: dict[str, Any]) -> None:
+    takes = Settings.model_fields["shutdown_seconds"].default + END_WITHIN_SECONDS
+    assert takes < 30
+    assert _seconds(compose["services"]["drivefeed"]["stop_grace_period"]) > takes
+    (stop,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text("utf-8"), re.MULTILINE)
+    assert float(stop) > takes
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+)s", text)
+    assert found, text
+    return float(found[1])
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """The unit of systemd, with a program that is there."""
+    text = UNIT.read_text("utf-8").replace("/opt/drivefeed/bin/drivefeed", sys.executable)
+    path = tmp_path / UNIT.name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="only systemd can read its units"
+)
+def test_systemd_understands_the_unit_and_finds_it_closed(unit: Path) -> None:
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode == 0, judged.stdout[-500:]
+
+
+def test_the_unit_ends_the_main_process_first() -> None:
+    text = UNIT.read_text("utf-8")
+    for line in ("Type=notify", "KillMode=mixed", "OOMPolicy=continue", "SuccessExitStatus=130"):
+        assert f"\n{line}\n" in text, line
+    assert "/bin/drivefeed up" in text

@@ -16,6 +16,7 @@ from drivefeed.bootstrap import Surroundings, open_parts
 from drivefeed.catalog import deliveries
 from drivefeed.catalog.imports import advance
 from drivefeed.catalog.tables import imports
+from drivefeed.domain.gate import OPEN, Gate
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.ports import Stage
 from drivefeed.settings import Settings
@@ -70,6 +71,7 @@ class Offline:
 
     parts: Parts
     runner: Runner
+    gate: Gate = OPEN
 
     @property
     def account_id(self) -> str:
@@ -83,7 +85,7 @@ class Offline:
         stages = {
             Stage.DISCOVER: Discover(catalog, source),
             Stage.ADMIT: Admit(catalog),
-            Stage.TRANSFER: Transfer(catalog, source, self.parts.store),
+            Stage.TRANSFER: Transfer(catalog, source, self.parts.store, gate=lambda: self.gate),
         }
         ran = True
         while ran:

@@ -11,17 +11,18 @@ from graphsim.serving import GraphSim, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @contextmanager
-def threaded_sim(**options: Any) -> Iterator[GraphSim]:
+def threaded_sim(*folders: Path, **options: Any) -> Iterator[GraphSim]:
     """Serve while the block lasts; options are those of :func:`graphsim.serving.serve`."""
     ready, over = threading.Event(), asyncio.Event()
     found: list[GraphSim] = []
     loop = asyncio.new_event_loop()
 
     async def run() -> None:
-        async with serve(**options) as sim:
+        async with serve(*folders, **options) as sim:
             found.append(sim)
             ready.set()
             await over.wait()

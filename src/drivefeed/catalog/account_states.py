@@ -50,7 +50,7 @@ async def note_state(
         row = rows.one_or_none()
     if row is None or (row.state, row.reason) == (state, reason):
         return False
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.state") as connection:
         await connection.execute(
             update(accounts)
             .where(accounts.c.id == account_id)

@@ -92,7 +92,7 @@ async def add_account(
         NeedsAttention: there is no key to seal with.
     """
     account_id = catalog.ids.new()
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.add") as connection:
         if await _id_of(connection, org_id, name) is not None:
             raise AlreadyExists(
                 f"There is an account '{name}' already. Choose another name, or give it a new "
@@ -135,7 +135,7 @@ async def change_account(
     Raises:
         NeedsAttention: there is no key to seal with.
     """
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.change") as connection:
         rows = await connection.execute(select(accounts).where(accounts.c.id == account_id))
         before = rows.mappings().one()
         await connection.execute(
@@ -165,7 +165,7 @@ async def declare_account(
 ) -> str:
     """Make an account of the settings known, or bring it up to date; return its id."""
     wanted = {**values, "declared": True}
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.declare") as connection:
         account_id = await _id_of(connection, org_id, name)
         if account_id is None:
             account_id = catalog.ids.new()
@@ -201,7 +201,7 @@ async def remove_account(catalog: Catalog, one: Account, *, actor: str = "drivef
             f"Account '{one.name}' comes from the settings; take it out there.",
             reason=Reason.MISCONFIGURED,
         )
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.remove") as connection:
         rows = await connection.execute(
             select(drives.c.name).where(drives.c.account_id == one.account_id).limit(1)
         )

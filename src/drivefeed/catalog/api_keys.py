@@ -137,7 +137,7 @@ async def key_behind(catalog: Catalog, text: str, kind: Kind) -> ApiKey | None:
     (one,) = found
     if one.used_at is None or one.used_at <= now - _USED_EVERY_MS:
         with suppress(PartDown):
-            async with catalog.write("key") as connection:
+            async with catalog.write("key.used") as connection:
                 await connection.execute(
                     update(api_keys).where(api_keys.c.id == one.key_id).values(used_at=now)
                 )
@@ -173,7 +173,7 @@ async def create_row(
     text = f"{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     now = catalog.clock.now()
     key_id = catalog.ids.new()
-    async with catalog.write("key") as connection:
+    async with catalog.write("key.create") as connection:
         if kind is Kind.KEY:
             await _refuse_taken(connection, org_id, name, now)
         await connection.execute(

@@ -73,7 +73,7 @@ async def collections_of(catalog: Catalog, index: str) -> Collections:
 
 async def remember_active(catalog: Catalog, index: str, made: Made) -> Collections:
     """Record what the first collection is made with, unless something is recorded already."""
-    async with catalog.write("collections") as connection:
+    async with catalog.write("collection.remember") as connection:
         found = await _read(connection, index)
         if found.active is None:
             found = replace(found, active=made)
@@ -93,7 +93,7 @@ async def begin_building(
         wanted: what to make it with; its name gets a number.
         leave_out: whether files that cannot be read again may be missing.
     """
-    async with catalog.write("collections") as connection:
+    async with catalog.write("collection.begin") as connection:
         found = await _read(connection, index)
         if found.building is None:
             number = found.number + 1
@@ -109,7 +109,7 @@ async def begin_building(
 
 async def give_up_building(catalog: Catalog, index: str) -> Collections:
     """Record that what was being built is to be removed."""
-    async with catalog.write("collections") as connection:
+    async with catalog.write("collection.give_up") as connection:
         found = await _read(connection, index)
         if found.building is not None:
             name = found.building.name
@@ -133,7 +133,7 @@ async def put_in_use(connection: AsyncConnection, index: str) -> Collections:
 
 async def forget_old(catalog: Catalog, index: str, name: str) -> None:
     """Record that an old collection was removed."""
-    async with catalog.write("collections") as connection:
+    async with catalog.write("collection.forget") as connection:
         found = await _read(connection, index)
         kept = tuple(one for one in found.old if one != name)
         await _write(connection, index, replace(found, old=kept))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 async def ensure_org(catalog: Catalog, name: str) -> str:
     """Return the id of the org with that name, made if there is none."""
-    async with catalog.write("org") as connection:
+    async with catalog.write("org.ensure") as connection:
         found = await connection.execute(select(orgs.c.id).where(orgs.c.name == name))
         org_id = found.scalar_one_or_none()
         if org_id is None:
@@ -45,7 +45,7 @@ async def ensure_org(catalog: Catalog, name: str) -> str:
 
 async def ensure_account(catalog: Catalog, org_id: str, name: str) -> str:
     """Return the id of an org's account with that name, made if there is none."""
-    async with catalog.write("account") as connection:
+    async with catalog.write("account.ensure") as connection:
         found = await connection.execute(
             select(accounts.c.id).where(accounts.c.org_id == org_id, accounts.c.name == name)
         )
@@ -101,7 +101,7 @@ async def ensure_drive(
     Args:
         interval_ms: how often it is asked for changes where its connections do not say.
     """
-    async with catalog.write("drive") as connection:
+    async with catalog.write("drive.ensure") as connection:
         drive_id = await ensure_drive_in(
             connection,
             fresh_id=catalog.ids.new(),

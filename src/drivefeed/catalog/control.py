@@ -40,7 +40,7 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
         NeedsAttention: it is no name, or another connection of the org has it.
     """
     name = usable_name(name)
-    async with catalog.write("rename") as connection:
+    async with catalog.write("connection.rename") as connection:
         taken = await connection.scalar(
             select(connections.c.id).where(
                 connections.c.org_id == one.org_id,
@@ -74,7 +74,7 @@ async def set_paused(
 ) -> int:
     """Pause or resume a connection; return how many imports a resume woke."""
     now = catalog.clock.now()
-    async with catalog.write("pause") as connection:
+    async with catalog.write("connection.pause") as connection:
         if paused != one.paused:
             await record(
                 connection,

@@ -120,7 +120,7 @@ async def save(
     now = catalog.clock.now()
     revision = (after or 0) + 1
     values = {"sealed": sealed.value, "key_id": sealed.key_id, "updated_at": now}
-    async with catalog.write("credential") as connection:
+    async with catalog.write("credential.save") as connection:
         if after is None:
             identity = {"id": row_id, "org_id": org_id, "account_id": account_id, "kind": kind}
             written = await insert_once(
@@ -237,7 +237,7 @@ async def reseal_some(
             refused.append((str(row["account"]), str(error)))
     done = 0
     if anew:
-        async with catalog.write("reseal") as connection:
+        async with catalog.write("credential.reseal") as connection:
             for row, sealed in anew:
                 result = await connection.execute(
                     update(credentials)
@@ -254,7 +254,7 @@ async def reseal_some(
 
 async def note_rotation(catalog: Catalog, *, key_id: str, actor: str) -> None:
     """Tell the audit log of every org with credentials that they are sealed by this key now."""
-    async with catalog.write("rotated") as connection:
+    async with catalog.write("credential.rotated") as connection:
         rows = await connection.execute(select(credentials.c.org_id).distinct())
         for org_id in rows.scalars().all():
             await record(

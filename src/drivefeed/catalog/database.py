@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
     from drivefeed.domain.errors import DrivefeedError
@@ -27,7 +27,7 @@ class Database(Protocol):
         """Open a transaction with one consistent view."""
         ...
 
-    def translated(self, error: DBAPIError, *, writes: bool = True) -> DrivefeedError | None:
+    def translated(self, error: SQLAlchemyError, *, writes: bool = True) -> DrivefeedError | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         ...
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, and_, bindparam, exists, literal, select, union, update
+from sqlalchemy import (
+    BigInteger,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    union,
+    update,
+)
 
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.reminders import LANES, free
@@ -15,7 +25,7 @@ from drivefeed.catalog.tables import orgs, reminders
 from drivefeed.ports import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import BindParameter, ColumnElement, CompoundSelect, RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -37,15 +47,18 @@ class Reminder:
     due_at: int
     lane: int
     payload: Mapping[str, str | int]
+    turn: int = 0
+    """How many of its org's deliveries of the stage are before it."""
 
 
 def _waiting(
     stage: str | BindParameter[str], lane: int | BindParameter[int]
 ) -> ColumnElement[bool]:
-    """Return the condition that a row is unsent, due until ``until``, and free at ``now``."""
+    """Return the condition that a row is unsent, due after ``after`` until ``until``, and free."""
     return and_(
         reminders.c.stage == stage,
         reminders.c.lane == lane,
+        reminders.c.due_at > bindparam("after", type_=BigInteger),
         reminders.c.due_at <= bindparam("until", type_=BigInteger),
         reminders.c.sent_at.is_(None),
         free(bindparam("now", type_=BigInteger)),
@@ -66,35 +79,67 @@ _WAITING_OF_ORG = (
 )
 
 
+_IN_FLIGHT = (
+    select(reminders.c.org_id, func.count().label("sent"))
+    .where(reminders.c.stage == bindparam("of_stage"), reminders.c.sent_at.is_not(None))
+    .group_by(reminders.c.org_id)
+)
+_MOST_ROWS = 1_000
+"""Rows that one question reads at most, of however many organizations."""
+_EVER = -1
+
+
 async def due(
-    connection: AsyncConnection, stage: str, *, now: int, horizon_ms: int, limit: int
+    connection: AsyncConnection,
+    stage: str,
+    *,
+    now: int,
+    horizon_ms: int,
+    limit: int,
+    after: int = _EVER,
+    held: Mapping[int, Collection[str]] | None = None,
 ) -> list[Reminder]:
     """Return unsent rows due until ``now + horizon_ms``: urgent lanes first, orgs in turn.
 
-    Each org's rows are read in the order of the index and no further than the limit, so that a
-    backlog of hundreds of thousands costs no more than a short one.
+    An org whose deliveries are in the queue already has had so many turns: whoever has the
+    fewest is next, so that a backlog does not pass by everybody else's single file. Each org's
+    rows are read in the order of the index and no further than the limit, so that a backlog of
+    hundreds of thousands costs no more than a short one.
+
+    Args:
+        after: leave out rows that were due by then.
+        held: orgs to be left out, by lane.
     """
+    sent = await connection.execute(_IN_FLIGHT, {"of_stage": stage})
+    in_flight: dict[str, int] = {row.org_id: row.sent for row in sent}
     found: list[Reminder] = []
     for lane in LANES:
         left = limit - len(found)
         if left <= 0:
             break
-        asked = {"of_stage": stage, "of_lane": lane, "now": now, "until": now + horizon_ms}
-        turns: list[tuple[int, int, Reminder]] = []
+        asked: dict[str, Any] = {"of_stage": stage, "of_lane": lane, "now": now}
+        asked |= {"after": after, "until": now + horizon_ms}
         waiting = (await connection.execute(_ORGS_WAITING, asked)).scalars().all()
-        for org_id in waiting:
+        without = held.get(lane, ()) if held else ()
+        served = [org_id for org_id in waiting if org_id not in without]
+        most = max(1, min(left, _MOST_ROWS // max(1, len(served))))
+        turns: list[Reminder] = []
+        for org_id in served:
             rows = await connection.execute(
-                _WAITING_OF_ORG, asked | {"of_org": org_id, "most": left}
+                _WAITING_OF_ORG, asked | {"of_org": org_id, "most": most}
             )
             turns += [
-                (turn, row["due_at"], _reminder(row)) for turn, row in enumerate(rows.mappings())
+                _reminder(row, turn=turn)
+                for turn, row in enumerate(rows.mappings(), start=in_flight.get(org_id, 0))
             ]
-        turns.sort(key=lambda one: one[:2])
-        found += [one for _, _, one in turns[:left]]
+        turns.sort(key=lambda one: (one.turn, one.due_at))
+        for one in turns[:left]:
+            in_flight[one.org_id] = one.turn + 1
+            found.append(one)
     return found
 
 
-def _reminder(row: RowMapping) -> Reminder:
+def _reminder(row: RowMapping, *, turn: int = 0) -> Reminder:
     return Reminder(
         subject_id=row["subject_id"],
         org_id=row["org_id"],
@@ -103,6 +148,7 @@ def _reminder(row: RowMapping) -> Reminder:
         due_at=row["due_at"],
         lane=row["lane"],
         payload=json.loads(row["payload"]),
+        turn=turn,
     )
 
 
@@ -144,7 +190,9 @@ async def _not_locked(connection: AsyncConnection, rows: Sequence[Reminder]) -> 
 
 async def stages_due(connection: AsyncConnection, *, now: int, horizon_ms: int) -> list[str]:
     """Return the stages that have unsent rows due until ``now + horizon_ms``."""
-    rows = await connection.execute(_probes(), {"now": now, "until": now + horizon_ms})
+    rows = await connection.execute(
+        _probes(), {"now": now, "after": _EVER, "until": now + horizon_ms}
+    )
     found = {str(stage) for stage in rows.scalars()}
     return [stage for stage in Stage if stage in found]
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from drivefeed.catalog.database import PostgresLimits, is_postgres
 from drivefeed.catalog.database_clock import DatabaseClock
@@ -34,7 +35,15 @@ __all__ = [
     "sqlite_url",
 ]
 
-_QUIET = frozenset({"claim", "heartbeat", "relay", "renew", "progress", "lease", "notices"})
+_QUIET = frozenset(
+    {
+        *("claim", "heartbeat", "renew", "index_job.progress", "relay.sent"),
+        *("lease.take", "lease.release"),
+        *("notice.claim", "notice.delivered", "notice.failed", "notice.drop"),
+        *("notice.reconcile", "notice.forget"),
+    }
+)
+"""Commits that make nothing due."""
 
 
 class Catalog:
@@ -63,7 +72,8 @@ class Catalog:
         """One writing transaction, committed at the end of the block; it never has to be repeated.
 
         Args:
-            name: names the checkpoints around the commit.
+            name: names the checkpoints around the commit; one of
+                :data:`drivefeed.domain.checkpoints.COMMITS`.
             beside: others may write at the same time, because this one locks every row by which
                 it decides (see :mod:`drivefeed.catalog.postgres`). Without it, it is alone.
 
@@ -78,7 +88,7 @@ class Catalog:
                 await finish_all(connection)
                 self.checkpoint(f"{name}.commit.before")
             self.checkpoint(f"{name}.commit.after")
-        except DBAPIError as error:
+        except (DBAPIError, NoConnectionFree) as error:
             raise self._database.translated(error) or error from error
         if name not in _QUIET:
             self.changed.set()
@@ -93,7 +103,7 @@ class Catalog:
         try:
             async with self._database.reader() as connection:
                 yield connection
-        except DBAPIError as error:
+        except (DBAPIError, NoConnectionFree) as error:
             raise self._database.translated(error, writes=False) or error from error
 
     async def aclose(self) -> None:

@@ -150,6 +150,16 @@ def _integrity(connection: Connection, seconds: float) -> Integrity:
         driver.set_progress_handler(None, 0)
 
 
+async def answers(catalog: Catalog) -> None:
+    """Ask the database for nothing.
+
+    Raises:
+        PartDown: it does not answer.
+    """
+    async with catalog.read() as connection:
+        await connection.execute(text("SELECT 1"))
+
+
 async def table_counts(catalog: Catalog) -> dict[str, int]:
     """Return the number of rows of every table, by its name."""
     every: MetaData = metadata

@@ -92,7 +92,7 @@ async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) ->
     present one.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease", beside=True) as connection:
+    async with catalog.write("lease.take", beside=True) as connection:
         statement = insert(connection, leases).values(
             name=name, owner=owner, term=1, until=now + for_ms
         )
@@ -124,7 +124,7 @@ async def release_lease(catalog: Catalog, name: str, owner: str) -> None:
 
     The row stays, so that the next term is a higher one.
     """
-    async with catalog.write("lease", beside=True) as connection:
+    async with catalog.write("lease.release", beside=True) as connection:
         await connection.execute(
             leases.update().where(leases.c.name == name, leases.c.owner == owner).values(until=0)
         )

@@ -37,7 +37,7 @@ class CatalogIndexJobs:
         """Remember a job and make its ``index`` stage due; the same key gives the same job."""
         job_id = index_job_id(submission.key)
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job", beside=True) as connection:
+        async with self._catalog.write("index_job.create", beside=True) as connection:
             inserted = await insert_once(
                 connection,
                 index_jobs,
@@ -88,7 +88,7 @@ class CatalogIndexJobs:
 
     async def set_progress(self, job_id: str, percent: int) -> None:
         """Record progress; ignored unless the job is queued."""
-        async with self._catalog.write("progress", beside=True) as connection:
+        async with self._catalog.write("index_job.progress", beside=True) as connection:
             await connection.execute(
                 update(index_jobs)
                 .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
@@ -105,7 +105,7 @@ class CatalogIndexJobs:
 
     async def set_shown(self, key: str, *, shown: bool) -> None:
         """Record whether what the job of a key brought in is shown; fine if there is none."""
-        async with self._catalog.write("shown") as connection:
+        async with self._catalog.write("index_job.shown") as connection:
             await connection.execute(
                 update(index_jobs).where(index_jobs.c.key == key).values(shown=shown)
             )
@@ -123,7 +123,7 @@ class CatalogIndexJobs:
     ) -> bool:
         """End a queued job and make the poll of its import due now; False if it had ended."""
         now = self._catalog.clock.now()
-        async with self._catalog.write("index_job", beside=True) as connection:
+        async with self._catalog.write("index_job.finish", beside=True) as connection:
             values: dict[str, Any] = {
                 "state": state,
                 "pages": pages,
@@ -154,7 +154,7 @@ async def ensure_sender(catalog: Catalog, org_id: str) -> None:
 
     The relay takes organizations in turn; one that has no row would never have its turn.
     """
-    async with catalog.write("org") as connection:
+    async with catalog.write("org.sender") as connection:
         await insert_once(
             connection,
             orgs,

@@ -48,7 +48,7 @@ async def revoke_key(
             "end.",
             reason=Reason.MISCONFIGURED,
         )
-    async with catalog.write("revoke") as connection:
+    async with catalog.write("key.revoke") as connection:
         for one in ending:
             await connection.execute(
                 update(api_keys)

@@ -126,7 +126,7 @@ async def approve_removals(catalog: Catalog, connection_id: str) -> int:
     approval that was interrupted can be given again.
     """
     done = 0
-    async with catalog.write("removals") as connection:
+    async with catalog.write("removals.approve") as connection:
         each = await _connection(connection, connection_id)
         if each.attention is Reason.FOLDER_GONE:
             await connection.execute(
@@ -135,7 +135,7 @@ async def approve_removals(catalog: Catalog, connection_id: str) -> int:
                 .values(leaving=Reason.REMOVED_AT_SOURCE, reason=Reason.REMOVED_AT_SOURCE)
             )
     while True:
-        async with catalog.write("removals") as connection:
+        async with catalog.write("removals.apply") as connection:
             now = catalog.clock.now()
             count = await apply_leaving(connection, each, now=now, limit=_CHUNK)
             done += count
@@ -146,7 +146,7 @@ async def approve_removals(catalog: Catalog, connection_id: str) -> int:
 
 async def discard_removals(catalog: Catalog, connection_id: str) -> int:
     """A person wants the documents kept although the source no longer has them."""
-    async with catalog.write("removals") as connection:
+    async with catalog.write("removals.discard") as connection:
         await _connection(connection, connection_id)
         result = await connection.execute(
             update(coverage)

@@ -61,7 +61,7 @@ async def claim(catalog: Catalog, channel: str, *, digest_ms: int, busy_ms: int)
         )
         if due.scalar_one_or_none() is None:
             return None
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.claim") as connection:
         key = await _begun(connection, channel, now=now)
         if key is None:
             key = await _begin(catalog, connection, channel, digest_ms=digest_ms)
@@ -174,7 +174,7 @@ def _told(row: RowMapping) -> Told:
 
 async def mark_delivered(catalog: Catalog, claimed: Claimed, *, answer: str) -> None:
     """Record that a message was taken, with what the server answered."""
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.delivered") as connection:
         await connection.execute(
             update(notice_deliveries)
             .where(_of(claimed.channel, claimed.message.key))
@@ -192,7 +192,7 @@ async def mark_failed(
     catalog: Catalog, claimed: Claimed, *, words: str, again_at: int | None
 ) -> None:
     """Record that a message was not taken, and when to try again; None to give up."""
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.failed") as connection:
         await connection.execute(
             update(notice_deliveries)
             .where(_of(claimed.channel, claimed.message.key))
@@ -214,7 +214,7 @@ async def drop_unknown(catalog: Catalog, channels: Collection[str]) -> int:
         )
         if not found.scalar_one():
             return 0
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.drop") as connection:
         dropped = await connection.execute(
             update(notice_deliveries)
             .where(_D.due_at.is_not(None), _D.channel.not_in(channels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, select, update
+from sqlalchemy import case, select, update
 from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import notice_deliveries, notices
@@ -57,7 +57,7 @@ async def reconcile(
         async with catalog.read() as connection:
             if (await connection.execute(is_open.limit(1))).first() is None:
                 return change
-    async with catalog.write("notices") as connection:
+    async with catalog.write("notice.reconcile") as connection:
         rows = await connection.execute(is_open)
         known = {row["dedupe_key"]: row for row in rows.mappings()}
         for one in troubles:
@@ -171,17 +171,6 @@ async def _close(
                 "made_at": now,
             },
         )
-
-
-async def forget_past(catalog: Catalog, *, before: int) -> int:
-    """Delete notices that were over before that time, with their deliveries; return how many."""
-    old = select(notices.c.id).where(notices.c.over_at < before)
-    async with catalog.write("notices") as connection:
-        await connection.execute(
-            delete(notice_deliveries).where(notice_deliveries.c.notice_id.in_(old))
-        )
-        gone = await connection.execute(delete(notices).where(notices.c.over_at < before))
-    return gone.rowcount
 
 
 async def list_notices(catalog: Catalog, *, past: int = 20) -> list[dict[str, Any]]:

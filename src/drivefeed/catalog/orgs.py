@@ -50,7 +50,7 @@ async def add_org(catalog: Catalog, name: str, *, actor: str = "drivefeed") -> s
     Raises:
         AlreadyExists: there is one of that name.
     """
-    async with catalog.write("org") as connection:
+    async with catalog.write("org.add") as connection:
         await _refuse_taken(connection, name)
         org_id = catalog.ids.new()
         await connection.execute(
@@ -75,7 +75,7 @@ async def rename_org(catalog: Catalog, name: str, to: str, *, actor: str = "driv
         AlreadyExists: the other name is taken.
         NeedsAttention: the settings name it; the next start would make it again.
     """
-    async with catalog.write("org") as connection:
+    async with catalog.write("org.rename") as connection:
         found = await connection.execute(select(orgs.c.id).where(orgs.c.name == name))
         org_id = found.scalar_one_or_none()
         if org_id is None:

@@ -184,7 +184,7 @@ async def note_drive(
     catalog: Catalog, drive_id: str, *, hold: str | None, attention: str | None, detail: str
 ) -> None:
     """Record why a drive waits, for a condition or for a person."""
-    async with catalog.write("drive") as connection:
+    async with catalog.write("drive.note") as connection:
         await connection.execute(
             update(drives)
             .where(drives.c.id == drive_id)
@@ -194,7 +194,7 @@ async def note_drive(
 
 async def calm_drive(catalog: Catalog, drive_id: str) -> None:
     """A drive's sync went well: nothing holds it and nobody needs to look."""
-    async with catalog.write("drive") as connection:
+    async with catalog.write("drive.calm") as connection:
         await connection.execute(
             update(drives)
             .where(
@@ -207,7 +207,7 @@ async def calm_drive(catalog: Catalog, drive_id: str) -> None:
 
 async def settle_soon(catalog: Catalog, connection_id: str) -> None:
     """Make the drive of a scanned connection settle what the scan noted."""
-    async with catalog.write("drive") as connection:
+    async with catalog.write("drive.settle_soon") as connection:
         drive_id = (
             await connection.execute(
                 select(connections.c.drive_id).where(connections.c.id == connection_id)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from sqlalchemy import Connection
+    from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from drivefeed.catalog.database_clock import DatabaseClock
@@ -139,7 +140,7 @@ class PostgresDatabase:
                 return connection
         raise AssertionError
 
-    def translated(self, error: DBAPIError, *, writes: bool = True) -> PartDown | None:
+    def translated(self, error: SQLAlchemyError, *, writes: bool = True) -> PartDown | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         return translated(error, writes=writes)
 

@@ -10,13 +10,14 @@ import ssl
 from typing import TYPE_CHECKING
 
 import asyncpg
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import SQLAlchemyError
 
 UNREACHABLE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, PoolTimeout)
 """What may be raised where a connection is made; `unreachable` puts it into words."""
@@ -46,8 +47,10 @@ _CONNECTION_CLASS = "08"
 _AGAIN = "so nothing was recorded and work waits; it goes on by itself."
 
 
-def translated(error: DBAPIError, *, writes: bool = True) -> PartDown | None:
+def translated(error: SQLAlchemyError, *, writes: bool = True) -> PartDown | None:
     """Return what an error means for the rest of the house, or None for a defect."""
+    if not isinstance(error, DBAPIError):
+        return None
     code = str(getattr(error.orig, "sqlstate", None) or "")
     if code in _REFUSED:
         return _refused(code)

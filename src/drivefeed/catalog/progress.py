@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, case, func, literal, select
+from sqlalchemy import and_, case, func, literal, or_, select
 
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import (
@@ -15,6 +15,7 @@ from drivefeed.catalog.tables import (
     coverage,
     documents,
     drives,
+    facts,
     import_events,
     imports,
 )
@@ -118,6 +119,14 @@ _is_live = and_(
     documents.c.live_import_id == imports.c.id, documents.c.live_round == imports.c.round
 )
 _waits_for_person = imports.c.attention.is_not(None)
+TRANSFERS_HELD = "hold:transfer"
+"""The fact whose value is why nothing may begin to be downloaded; there is none where it may."""
+_why_held = select(facts.c.value).where(facts.c.name == TRANSFERS_HELD)
+# Said once for all of them: a backlog is not written to when it holds.
+_is_held = or_(
+    imports.c.hold.is_not(None),
+    and_(imports.c.state == State.DISCOVERED.value, _why_held.exists()),
+)
 STANDING = case(
     (coverage.c.admitted.is_(False), literal(Standing.SKIPPED.value)),
     (
@@ -126,7 +135,7 @@ STANDING = case(
     ),
     (imports.c.state == State.REJECTED.value, literal(Standing.FAILED.value)),
     (_waits_for_person, literal(Standing.FAILED.value)),
-    (imports.c.hold.is_not(None), literal(Standing.HELD.value)),
+    (_is_held, literal(Standing.HELD.value)),
     (documents.c.live_import_id.is_not(None), literal(Standing.STALE.value)),
     else_=literal(Standing.IN_PROGRESS.value),
 )
@@ -134,7 +143,7 @@ WHY = case(
     (coverage.c.admitted.is_(False), coverage.c.reason),
     (imports.c.state == State.REJECTED.value, imports.c.reason),
     (_waits_for_person, imports.c.attention),
-    (imports.c.hold.is_not(None), imports.c.hold),
+    (_is_held, func.coalesce(imports.c.hold, _why_held.scalar_subquery())),
     else_=imports.c.state,
 )
 FILES = coverage.outerjoin(documents, documents.c.id == coverage.c.document_id).outerjoin(

@@ -54,7 +54,7 @@ async def set_limit(catalog: Catalog, org_id: str, limit: Limit, *, actor: str) 
             "Europe/Berlin.",
             reason=Reason.MISCONFIGURED,
         )
-    async with catalog.write("limit") as connection:
+    async with catalog.write("quota.limit") as connection:
         await balance_of(connection, org_id, locked=True)
         before = await _limit_of(connection, org_id)
         await connection.execute(

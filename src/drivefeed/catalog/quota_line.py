@@ -15,6 +15,7 @@ from drivefeed.catalog.imports import note_wait, whole
 from drivefeed.catalog.quota import Need, balance_of, hold_pages
 from drivefeed.catalog.tables import documents, imports, orgs
 from drivefeed.catalog.usage_tables import reservations
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.metering import InLine, estimated_pages, let_in
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.scope import ending
@@ -52,10 +53,11 @@ async def hold_or_wait(catalog: Catalog, claim: Claim, one: Import, need: Need) 
     Returns:
         Whether the stage may go on. Otherwise nothing is due for the import until pages are free.
     """
-    async with catalog.read() as connection:
-        if (await balance_of(connection, one.org_id)).limit is None:
-            return True
-    catalog.checkpoint("quota.read")
+    with passing(catalog.checkpoint, "quota.look"):
+        async with catalog.read() as connection:
+            balance = await balance_of(connection, one.org_id)
+    if balance.limit is None:
+        return True
     async with catalog.write("reserve", beside=True) as connection:
         _, known = await whole(connection, one.import_id)
         current = known[one.import_id]

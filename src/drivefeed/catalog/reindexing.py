@@ -115,13 +115,13 @@ async def record_built(
         "reason": reason,
         "detail": detail,
     }
-    async with catalog.write("reindexed") as connection:
+    async with catalog.write("reindex.built") as connection:
         await upsert(connection, reindexed, [row])
 
 
 async def forget_built(catalog: Catalog, collection: str, import_id: str, round_: int) -> None:
     """Have a round built again."""
-    async with catalog.write("reindexed") as connection:
+    async with catalog.write("reindex.forget") as connection:
         await connection.execute(
             reindexed.delete().where(
                 reindexed.c.collection == collection,
@@ -183,7 +183,7 @@ async def swap(catalog: Catalog, index: str, collection: str) -> Collections | N
 
     One commit: until it, everything belongs to the former collection.
     """
-    async with catalog.write("swap") as connection:
+    async with catalog.write("reindex.swap") as connection:
         if await _unbuilt(connection, collection, 1):
             return None
         for table, is_its_round in ((imports, _IMPORT_BUILT), (index_jobs, _JOB_BUILT)):

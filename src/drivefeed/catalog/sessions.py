@@ -49,7 +49,7 @@ async def redeem_link(catalog: Catalog, text: str) -> FreshKey | None:
         # Whoever tries addresses keeps nobody from writing.
         if await connection.scalar(select(api_keys.c.id).where(usable)) is None:
             return None
-    async with catalog.write("link") as connection:
+    async with catalog.write("session.begin") as connection:
         # The one statement decides which of two browsers was first.
         spent = await connection.execute(
             update(api_keys)
@@ -89,7 +89,7 @@ async def open_session(catalog: Catalog, key: ApiKey) -> FreshKey:
 
 async def end_session(catalog: Catalog, session: ApiKey) -> None:
     """Sign a browser out."""
-    async with catalog.write("sign out") as connection:
+    async with catalog.write("session.end") as connection:
         await connection.execute(
             delete(api_keys).where(api_keys.c.id == session.key_id, api_keys.c.is_session)
         )
@@ -98,7 +98,7 @@ async def end_session(catalog: Catalog, session: ApiKey) -> None:
 async def _forget_ended(catalog: Catalog) -> None:
     """Delete links and sessions that are over; keys stay, so that people can look at them."""
     now = catalog.clock.now()
-    async with catalog.write("forget keys") as connection:
+    async with catalog.write("session.forget") as connection:
         await connection.execute(
             delete(api_keys).where(
                 api_keys.c.is_link | api_keys.c.is_session,

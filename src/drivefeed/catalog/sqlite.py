@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from drivefeed.domain.errors import Part, PartDown
+from drivefeed.catalog.sqlite_errors import catalog_down
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
 
+    from drivefeed.domain.errors import PartDown
+
 _BUSY_TIMEOUT_MS = 20_000
-_FULL = "disk is full"
 
 
 class SqliteDatabase:
@@ -61,16 +62,10 @@ class SqliteDatabase:
         async with self.engine.connect() as connection, connection.begin():
             yield connection
 
-    def translated(self, error: DBAPIError, *, writes: bool = True) -> PartDown | None:
+    def translated(self, error: SQLAlchemyError, *, writes: bool = True) -> PartDown | None:
         """Return what an error means for the rest of the house, or None for a defect."""
         del writes
-        if _FULL not in str(error.orig):
-            return None
-        return PartDown(
-            "The disk of the catalog is full, so nothing can be recorded and work waits. Make "
-            "room; it goes on by itself.",
-            part=Part.CATALOG,
-        )
+        return catalog_down(error)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -199,6 +199,12 @@ coverage = Table(
     Index("ix_coverage_leaving", "connection_id", **where("leaving IS NOT NULL")),
 )
 
+UNINDEXED = (
+    "state IN ('stored', 'submitted') AND attention IS NULL "
+    "AND (hold IS NULL OR hold NOT IN ('quota', 'paused'))"
+)
+"""Imports that are stored and on their way into the index; a condition of SQL."""
+
 imports = Table(
     "imports",
     metadata,
@@ -234,6 +240,7 @@ imports = Table(
     instant("settled_at"),
     Index("ix_imports_document", "document_id"),
     Index("ix_imports_state", "state"),
+    Index("ix_imports_unindexed", "state", "org_id", "size", **where(UNINDEXED)),
     Index("ix_imports_attention", "attention", **where("attention IS NOT NULL")),
     # The line of those that wait for pages, its head first.
     Index("ix_imports_in_line", "org_id", "created_at", "id", **where("hold = 'quota'")),
@@ -276,6 +283,8 @@ reminders = Table(
         *("stage", "org_id", "lane", "due_at"),
         **where("sent_at IS NULL AND due_at IS NOT NULL"),
     ),
+    # What is in the queue, and whose.
+    Index("ix_reminders_sent", "stage", "org_id", **where("sent_at IS NOT NULL")),
     Index("ix_reminders_remind", "remind_at", **where("remind_at IS NOT NULL")),
     Index("ix_reminders_owner", "owner", **where("owner IS NOT NULL")),
 )

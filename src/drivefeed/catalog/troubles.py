@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from drivefeed.catalog.gate import read_gates
 from drivefeed.catalog.progress import FILES, STANDING, WHY, Standing
 from drivefeed.catalog.tables import (
     accounts,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,16 @@ class OrgFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything at one moment."""
+    """Everything at one moment.
+
+    Attributes:
+        gates: what holds downloads, by machine.
+    """
 
     orgs: list[OrgFacts]
     accounts: list[AccountFacts]
     connections: list[ConnectionFacts]
+    gates: dict[str, Gate] = field(default_factory=dict)
 
 
 async def gather_facts(catalog: Catalog) -> Facts:
@@ -138,7 +145,8 @@ async def gather_facts(catalog: Catalog) -> Facts:
         ]
         known = await _connections(connection, names)
         await _count(connection, known)
-    return Facts(known_orgs, known_accounts, list(known.values()))
+        gates = await read_gates(connection, now=catalog.clock.now())
+    return Facts(known_orgs, known_accounts, list(known.values()), gates)
 
 
 async def _connections(

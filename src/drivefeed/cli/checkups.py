@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drivefeed import bootstrap
 from drivefeed.account_parts import open_ring
 from drivefeed.catalog import examination as catalog_examination
 from drivefeed.catalog.credentials import census
+from drivefeed.catalog.gate import gates_told
+from drivefeed.catalog.restoring import restored
+from drivefeed.catalog.retention import last_pass
 from drivefeed.cli.checkups_accounts import AccountChecks
 from drivefeed.cli.checkups_parts import PartChecks
 from drivefeed.cli.checkups_settings import settings_findings
 from drivefeed.cli.context import daemon_client
+from drivefeed.keeping import places_of
 from drivefeed.outward import outbound_of
 from drivefeed.services.checkups.catalogs import catalog_findings
 from drivefeed.services.checkups.examination import Examination
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
-from drivefeed.services.checkups.folders import (
-    LEAST_FREE_BYTES,
-    LEAST_FREE_TEMP_BYTES,
-    look_at_folder,
+from drivefeed.services.checkups.folders import look_at_folder
+from drivefeed.services.checkups.keeping import (
+    gate_findings,
+    recovery_findings,
+    retention_findings,
 )
 from drivefeed.services.checkups.network import Hosts
 from drivefeed.services.checkups.queues import delivery_findings
+from drivefeed.services.gate import is_mounted_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import httpx
 
@@ -91,6 +96,7 @@ class Doctor:
             add("web", parts.web, needs=["daemon"])
         parts.add_all()
         add("deliveries", self._deliveries, needs=["catalog"])
+        add("keeping", self._keeping, needs=["catalog"])
         add("network", self._network, after=["catalog"])
         findings = await self.examination.run()
         return [*findings, *parts.board()]
@@ -99,21 +105,28 @@ class Doctor:
         return await asyncio.to_thread(settings_findings, self.settings, self._config)
 
     async def _disk(self) -> list[Finding]:
+        remedies = {
+            "data folder": "Let the user of drivefeed write there, or choose another one with "
+            "--data.",
+            "temporary folder": "Let the user of drivefeed write there, or name another one in "
+            "TMPDIR.",
+        }
+        otherwise = "Let the user of drivefeed write there."
         return [
-            await asyncio.to_thread(
-                look_at_folder,
-                self.settings.data_dir,
-                "data folder",
-                "Let the user of drivefeed write there, or choose another one with --data.",
-                least_free=LEAST_FREE_BYTES,
-            ),
-            await asyncio.to_thread(
-                look_at_folder,
-                Path(tempfile.gettempdir()),
-                "temporary folder",
-                "Let the user of drivefeed write there, or name another one in TMPDIR.",
-                least_free=LEAST_FREE_TEMP_BYTES,
-            ),
+            await asyncio.to_thread(look_at_folder, place, remedies.get(place.name, otherwise))
+            for place in places_of(self.settings)
+            # Of what lies on the disk of the data folder, the data folder tells.
+            if place.name in remedies or is_mounted_apart(place, self.settings.data_dir)
+        ]
+
+    async def _keeping(self) -> list[Finding]:
+        if self.catalog is None:
+            return []
+        now = self.around.clock.now()
+        return [
+            *gate_findings(await gates_told(self.catalog)),
+            *recovery_findings(await restored(self.catalog), now=now),
+            *retention_findings(await last_pass(self.catalog), now=now),
         ]
 
     async def _catalog(self) -> list[Finding]:

@@ -83,6 +83,9 @@ class PartChecks:
             return [
                 yellow("daemon", words, "Restart the daemon, or use its own version's command.")
             ]
+        if health.get("stuck"):
+            words = " ".join(health["stuck"].values())
+            return [red("daemon", words, "Restart the daemon; nothing is lost.")]
         if health["down"]:
             words = "; ".join(f"{part}: {said}" for part, said in health["down"].items())
             remedy = "Repair the part; the work goes on by itself when it answers."

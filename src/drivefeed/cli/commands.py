@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access, roles
+from drivefeed.cli import access, keep, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -63,7 +63,7 @@ def init(
 
 
 def up(*, as_json: Annotated[bool, typer.Option("--json", help="Logs as JSON.")] = False) -> None:
-    """Run everything in one process, until SIGTERM or Ctrl-C."""
+    """Run everything in one process, until SIGTERM, SIGHUP or Ctrl-C."""
     from drivefeed.cli.serve import up as run_up
 
     run_up(as_json=as_json)
@@ -94,6 +94,19 @@ def status(*, as_json: Json = False) -> None:
     from drivefeed.cli.status import show_status
 
     show_status(as_json=as_json)
+
+
+def health(
+    *,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also where it waits for a part that is down.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Ask the daemon whether it does its work; exit code 1 if it does not, or none runs."""
+    from drivefeed.cli.health import show_health
+
+    show_health(strict=strict, as_json=as_json)
 
 
 def imports(
@@ -279,6 +292,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Look": (status, imports, why, search),
     "Decide": (retry, pause, resume, removals, reindex),
     "Connect": (access.probe, access.registration),
-    "Examine": (verify, doctor, support_bundle, queues, board_env, version),
+    "Examine": (verify, doctor, health, support_bundle, queues, board_env, version),
+    "Keep": (keep.backup, keep.restore),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import signal
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,19 +18,21 @@ if TYPE_CHECKING:
     from drivefeed.roles import Role
     from drivefeed.settings import Settings
 
+END_WITHIN_SECONDS = 7.0
+"""After the grace of running jobs: how long closing everything may take."""
 _OTHER_COLUMNS = 36
 _LEAST_PURPOSE = 24
 
 
 def up(*, as_json: bool) -> None:
-    """Run everything in one process, until SIGTERM or Ctrl-C."""
+    """Run everything in one process, until SIGTERM, SIGHUP or Ctrl-C."""
     from drivefeed.roles import UP
 
     run_role(UP, as_json=as_json)
 
 
 def run_role(role: Role, *, as_json: bool) -> None:
-    """Run what a role does, until SIGTERM or Ctrl-C.
+    """Run what a role does, until SIGTERM, SIGHUP or Ctrl-C.
 
     Raises:
         NeedsAttention: it is one process of many, and a part is for one process alone.
@@ -48,15 +49,35 @@ def run_role(role: Role, *, as_json: bool) -> None:
 
 async def _serve(settings: Settings, role: Role) -> None:
     from drivefeed.bootstrap import open_parts
+    from drivefeed.cli.interrupts import Interrupts
+    from drivefeed.cli.systemd import READY, STOPPING, Systemd
     from drivefeed.daemon import Daemon
+    from drivefeed.telemetry import log
 
-    async with open_parts(settings) as parts:
-        daemon = Daemon(parts, role=role)
-        loop = asyncio.get_running_loop()
-        # The second signal ends at once.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, daemon.stop)
-        await daemon.run()
+    systemd = Systemd()
+    most = settings.shutdown_seconds + END_WITHIN_SECONDS
+    # From here on: a signal that comes while the catalog migrates or a part starts ends that.
+    with Interrupts(most_seconds=most) as interrupts:
+        try:
+            async with open_parts(settings) as parts, asyncio.TaskGroup() as group:
+                daemon = Daemon(parts, role=role)
+                interrupts.end_with(daemon)
+                running = group.create_task(daemon.run(), name="daemon")
+                telling = group.create_task(systemd.keep_telling(), name="systemd")
+                ready = group.create_task(daemon.ready.wait(), name="ready")
+                await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
+                if ready.done():
+                    systemd.tell(READY)
+                stopping = group.create_task(daemon.stopping.wait(), name="stopping")
+                await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                systemd.tell(STOPPING)
+                await asyncio.wait({running})
+                for one in (ready, stopping, telling):
+                    one.cancel()
+        except asyncio.CancelledError:
+            if not interrupts.count:
+                raise
+            log("daemon").info("stopped", words="It was ended while it started.")
 
 
 def show_queues(*, as_json: bool) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog.gate import gates_told
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.catalog.usage import usage_of
-from drivefeed.cli.context import existing_catalog, run
+from drivefeed.cli.context import existing_catalog, run, settings_for_commands
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
 
 __all__ = [
     "COLOURS",
@@ -45,10 +47,12 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found, limits = run(_progress())
+    found, limits, gates, down = run(_looked())
     if as_json:
-        print_json([progress_dict(one) for one in found])
+        print_json([progress_dict(one) | {"parts_down": down} for one in found])
         return
+    for part, words in down.items():
+        say(f"[yellow]![/] The {escape(part)} is waited for: {escape(words)}")
     if not found:
         say("No folder is connected yet.")
         return
@@ -56,6 +60,8 @@ def show_status(*, as_json: bool) -> None:
     say_reasons(found)
     for words in limits:
         say(words)
+    for host, gate in gates.items():
+        say(f"[yellow]![/] [bold]{escape(host)}[/]: {escape(gate.words)}")
 
 
 async def limits_of(catalog: Catalog) -> list[str]:
@@ -67,9 +73,14 @@ async def limits_of(catalog: Catalog) -> list[str]:
     ]
 
 
-async def _progress() -> tuple[list[Progress], list[str]]:
+async def _looked() -> tuple[list[Progress], list[str], dict[str, Gate], dict[str, str]]:
+    from drivefeed.cli.health import health_of
+
     async with existing_catalog() as catalog:
-        return await progress_of(catalog), await limits_of(catalog)
+        found, limits = await progress_of(catalog), await limits_of(catalog)
+        gates = await gates_told(catalog)
+    down: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
+    return found, limits, gates, down
 
 
 def progress_table(found: list[Progress]) -> Table:

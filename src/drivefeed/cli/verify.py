@@ -13,11 +13,14 @@ from drivefeed.cli.status import progress_dict, say_reasons, sum_of
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.services.certificate import Certificate, certify
+from drivefeed.services.invariants import INVARIANTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import httpx
+
+_BROKEN = {one.name: one for one in INVARIANTS}
 
 
 def show_certificate(*, as_json: bool) -> None:
@@ -75,5 +78,7 @@ def say_certificate(certificate: Certificate) -> None:
             say(escape(example), indent=4)
         if drift.count > len(drift.examples):
             say(f"[dim]and {drift.count - len(drift.examples)} more[/]", indent=4)
+        if kind in _BROKEN:
+            say(f"{_BROKEN[kind].sentence} {_BROKEN[kind].remedy}", indent=4)
     if certificate.holds:
         say("[green]✓ Source, catalog, store and index agree; extra = 0.[/]")

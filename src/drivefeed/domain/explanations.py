@@ -126,6 +126,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _W, "It holds the same bytes as another version of the document.", "Nothing."
     ),
     Reason.ERASED: Explanation(_W, "It was erased on request.", "Nothing."),
+    Reason.LOST: Explanation(
+        _W,
+        "What it had in the object store or the index was gone after a restore.",
+        "Nothing: it is imported again by itself, and not charged again.",
+    ),
     Reason.QUOTA: Explanation(
         _H,
         "The organization's page limit leaves no room for it.",
@@ -167,6 +172,16 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _H,
         "The catalog's database cannot be written.",
         "Look at the disk with 'drivefeed doctor'; it goes on by itself.",
+    ),
+    Reason.WAITING_FOR_DISK: Explanation(
+        _H,
+        "A disk is nearly full, so nothing new is downloaded.",
+        "Make room; 'drivefeed doctor' says where, and downloads go on by themselves.",
+    ),
+    Reason.WAITING_FOR_INDEXING: Explanation(
+        _H,
+        "Much was copied that is not indexed yet, so the rest of a large import waits.",
+        "Nothing: it goes on as files are indexed. More workers make that quicker.",
     ),
     Reason.THROTTLED: Explanation(
         _H, "Microsoft asked to slow down.", "Nothing: it goes on after the time Microsoft named."

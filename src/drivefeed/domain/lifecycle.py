@@ -71,6 +71,7 @@ WITHDRAWAL_REASONS = frozenset(
         Reason.OUT_OF_SCOPE,
         Reason.SAME_BYTES,
         Reason.ERASED,
+        Reason.LOST,
     }
 )
 

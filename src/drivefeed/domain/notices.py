@@ -39,6 +39,7 @@ class NoticeKind(StrEnum):
     IDLE = "idle"
     QUOTA = "quota"
     PART_DOWN = "part_down"
+    DISK = "disk"
 
 
 ONE_AT_A_TIME: Final = frozenset(set(NoticeKind) - {NoticeKind.FILES})

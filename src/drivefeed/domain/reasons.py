@@ -44,6 +44,7 @@ class Reason(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     SAME_BYTES = "same_bytes"
     ERASED = "erased"
+    LOST = "lost"
     # A condition that passes by itself.
     QUOTA = "quota"
     PAUSED = "paused"
@@ -54,6 +55,8 @@ class Reason(StrEnum):
     WAITING_FOR_INDEX = "waiting_for_index"
     WAITING_FOR_QUEUE = "waiting_for_queue"
     WAITING_FOR_CATALOG = "waiting_for_catalog"
+    WAITING_FOR_DISK = "waiting_for_disk"
+    WAITING_FOR_INDEXING = "waiting_for_indexing"
     THROTTLED = "throttled"
     # A person has to decide or repair.
     MASS_REMOVAL = "mass_removal"

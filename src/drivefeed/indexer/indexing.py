@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import (
     NeedsAttention,
     Part,
@@ -68,7 +69,7 @@ class Indexing:
         checkpoint: Checkpoint,
     ) -> None:
         self._jobs = jobs
-        self.files = StoredFiles(store, pool, limits, work_folder)
+        self.files = StoredFiles(store, pool, limits, work_folder, checkpoint=checkpoint)
         self._shelf = shelf
         self._max_chunks = max_chunks
         self._checkpoint = checkpoint
@@ -119,8 +120,9 @@ class Indexing:
         extraction = await self.files.extract(sent)
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         for batch in _batches(chunks):
-            await one.index.upsert(await _embedded(one.embedder, sent, extraction, batch))
-            self._checkpoint("reindex.upsert.after")
+            points = await _embedded(one.embedder, sent, extraction, batch)
+            with passing(self._checkpoint, "reindex.upsert"):
+                await one.index.upsert(points)
         return len(chunks)
 
     async def _store_in(
@@ -133,12 +135,11 @@ class Indexing:
             await self._forget(sent)
             return
         async with self._shelf.writing(one):
-            self._checkpoint("index.swap.before")
             # A higher seq was submitted meanwhile: what to show is for whoever submits to say.
             live = not await self._jobs.is_overtaken(job)
             if live:
-                await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
-            self._checkpoint("index.swap.after")
+                with passing(self._checkpoint, "index.swap"):
+                    await one.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
             ended = await self._jobs.finish(
                 job.job_id,
                 IndexJobState.DONE,
@@ -152,7 +153,8 @@ class Indexing:
             await self._forget(sent)
 
     async def _forget(self, sent: Submission) -> None:
-        await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
+        with passing(self._checkpoint, "index.forget"):
+            await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
 
     def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
         return chunk_pages(
@@ -175,8 +177,8 @@ class Indexing:
         for batch in _batches(chunks):
             points = await _embedded(one.embedder, job.submission, extraction, batch)
             async with self._shelf.writing(one):
-                await one.index.upsert(points)
-            self._checkpoint("index.upsert.after")
+                with passing(self._checkpoint, "index.upsert"):
+                    await one.index.upsert(points)
             current = await self._jobs.get(job.job_id)
             if current is None or current.state is not IndexJobState.QUEUED:
                 return False

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import NotFound, Part, PartDown, Permanent, Transient
 from drivefeed.domain.scope import ending
 from drivefeed.indexer.extract.count import COUNTED
@@ -15,7 +16,7 @@ from drivefeed.indexer.extract.count import COUNTED
 if TYPE_CHECKING:
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.model import Extraction, Limits
-    from drivefeed.ports import ObjectStore, Submission
+    from drivefeed.ports import Checkpoint, ObjectStore, Submission
 
 
 class StoredFiles:
@@ -27,12 +28,19 @@ class StoredFiles:
     """
 
     def __init__(
-        self, store: ObjectStore, pool: ExtractionPool, limits: Limits, work_folder: Path
+        self,
+        store: ObjectStore,
+        pool: ExtractionPool,
+        limits: Limits,
+        work_folder: Path,
+        *,
+        checkpoint: Checkpoint,
     ) -> None:
         self._store = store
         self._pool = pool
         self._limits = limits
         self._work_folder = work_folder
+        self._checkpoint = checkpoint
 
     async def extract(self, sent: Submission) -> Extraction:
         """Read the text of what was submitted.
@@ -64,7 +72,8 @@ class StoredFiles:
         try:
             path = folder / "content"
             try:
-                await self._store.fetch(key, path)
+                with passing(self._checkpoint, "index.fetch"):
+                    await self._store.fetch(key, path)
             except NotFound as error:
                 raise Transient(f"The bytes of '{name}' are not in the object store.") from error
             return await self._pool.extract(path, name=name, limits=self._limits, **wishes)

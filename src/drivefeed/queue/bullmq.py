@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _BULK = 250  # jobs in one round trip: about 30 ms of encoding, which the event loop can bear
 _CLOSE_WITHIN = 2.0
+_CLEAR_WITHIN = 60.0
+_CLEARED = 1_000
 _COUNTED = ("wait", "prioritized", "active", "delayed", "completed", "failed", "paused")
 BACKOFF_TYPE = "drivefeed"
 """The name of our backoff in a job's options; only our workers know it."""
@@ -116,6 +118,19 @@ class BullmqQueue:
         async with answering(self._url):
             value = await self._client.get(self._sentinel)
         return None if value is None else str(value)
+
+    async def clear(self) -> None:
+        """Remove every key of our prefix, a thousand at a time; no worker may be at work."""
+        pattern = "".join(f"[{c}]" if c in "*?[" else c for c in self._prefix) + ":*"
+        keys: list[Any] = []
+        async with answering(self._url, _CLEAR_WITHIN):
+            async for key in self._client.scan_iter(pattern, count=_CLEARED):
+                keys.append(key)
+                if len(keys) == _CLEARED:
+                    await self._client.unlink(*keys)
+                    keys = []
+            if keys:
+                await self._client.unlink(*keys)
 
     async def set_generation(self, value: str) -> None:
         """Set the sentinel that tells when Redis was emptied."""

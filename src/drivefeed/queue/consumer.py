@@ -28,6 +28,12 @@ _RESULT_CHARS = 4_000
 _RETRY_START_S = 1.0
 
 
+LOCK_MS = 30_000
+"""After so long without a sign of life, a worker's job is another's."""
+STALLED_MS = 15_000
+"""How often it is looked for such jobs."""
+
+
 class _ShowProgress(Protocol):
     async def __call__(self, stage: Stage, job_id: str, percent: int) -> None: ...
 
@@ -87,8 +93,8 @@ class BullmqWorker:
                 "concurrency": concurrency,
                 # Nothing of ours waits for a limiter: an idle queue need not be asked each second.
                 "drainDelay": 4,
-                "lockDuration": 30_000,
-                "stalledInterval": 15_000,
+                "lockDuration": LOCK_MS,
+                "stalledInterval": STALLED_MS,
                 # The stall check fails a job for good after this many crashes without asking us;
                 # the catalog counts the starts and stops earlier.
                 "maxStalledCount": 10,

@@ -169,7 +169,7 @@ class EmbeddedValkey:
         return True
 
     async def stop(self) -> None:
-        """Let the server write its data and end; kill it after 30 s. Can be called twice."""
+        """Let the server write its data and end; kill it after 5 s. Can be called twice."""
         self._stopping.set()
         async with self._launching:
             if self._server is not None and not await self._server.end():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drivefeed.queue.server_files import ServerFolder
 
 _READY_WITHIN_S = 60.0  # a large append-only file takes its time to load
-_STOP_WITHIN_S = 30.0
+_STOP_WITHIN_S = 5.0  # it writes a second of deliveries at most; the catalog knows them anyway
 _ORPHAN_WITHIN_S = 15.0
 _ORPHAN_ASKED_AFTER_S = 1.0  # one that is ending already gets this long
 
@@ -104,7 +104,7 @@ class ServerProcess:
         return f"ended with exit code {code}"
 
     async def end(self) -> bool:
-        """Let the server write its data and end; kill it after 30 s and return False then."""
+        """Let the server write its data and end; kill it after 5 s and return False then."""
         if self._process.returncode is not None:
             return True
         with contextlib.suppress(ProcessLookupError):

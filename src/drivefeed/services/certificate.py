@@ -8,15 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.audit import Effect, covered_items, effects
+from drivefeed.catalog.audit import covered_items
 from drivefeed.catalog.listing import paths_of
 from drivefeed.catalog.progress import Progress, progress_of
-from drivefeed.catalog.recount import recount
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.domain.explanations import explain
 from drivefeed.domain.identity import Fingerprint, changed
-from drivefeed.domain.lifecycle import State
 from drivefeed.domain.remote import ItemKind, RemoteItem
+from drivefeed.services.invariants import INVARIANTS, collect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 _MOST_EXAMPLES = 20
 _FOLDERS = frozenset({ItemKind.ROOT, ItemKind.FOLDER})
-_HAS_OBJECT = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
-_IN_MOTION = frozenset({State.DISCOVERED, State.SUBMITTED, State.WITHDRAWING, State.REJECTED})
 
 
 @dataclass(slots=True)
@@ -50,9 +47,8 @@ class Certificate:
     """What was compared and what differs.
 
     Attributes:
-        drift: by kind: ``missing_in_catalog``, ``extra_in_catalog``, ``changed_at_source``,
-            ``missing_in_store``, ``extra_in_store``, ``missing_in_index``, ``extra_in_index``,
-            ``usage``.
+        drift: by kind: ``missing_in_catalog``, ``extra_in_catalog``, ``changed_at_source``, or
+            the name of one of :data:`drivefeed.services.invariants.INVARIANTS`.
         remarks: sentences that explain differences which are meant to be there.
     """
 
@@ -106,10 +102,13 @@ async def certify(
     certificate = Certificate(connections=progress)
     certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
     await _compare_source(catalog, source, [one.connection for one in progress], certificate)
-    await _compare_store_and_index(catalog, store, rounds, certificate)
-    for one in await recount(catalog):
-        for words in one.drift:
-            certificate.note("usage", f"{one.org}: {words}")
+    facts = await collect(catalog, store, rounds)
+    certificate.objects = len(facts.objects)
+    certificate.points = sum(count for _, count in facts.rounds.values())
+    certificate.live_documents = sum(one.live for one in facts.books.versions)
+    for invariant in INVARIANTS:
+        for example in invariant.check(facts):
+            certificate.note(invariant.name, example)
     return certificate
 
 
@@ -199,52 +198,3 @@ def _folders_of(
         folder = listed.get(parent)
         yield parent, folder
         parent = folder.parent_id if folder is not None else None
-
-
-async def _compare_store_and_index(
-    catalog: Catalog,
-    store: ObjectStore,
-    rounds: AsyncIterator[tuple[str, int, bool, int]],
-    certificate: Certificate,
-) -> None:
-    objects = {stored.key: stored.size async for stored in store.list("")}
-    points = {(import_id, round_): (live, count) async for import_id, round_, live, count in rounds}
-    certificate.objects = len(objects)
-    certificate.points = sum(count for _, count in points.values())
-    async for effect in effects(catalog):
-        size = objects.pop(effect.object_key, None)
-        if effect.state in _HAS_OBJECT and size != effect.size:
-            found = "no object" if size is None else f"an object of {size} bytes"
-            certificate.note(
-                "missing_in_store",
-                f"{effect.object_key}: {found}, {effect.size} bytes are expected",
-            )
-        live, count = points.pop((effect.import_id, effect.round), (False, 0))
-        certificate.live_documents += effect.live
-        # What another backend shows can be seen in its search alone.
-        if effect.indexed_here:
-            _compare_points(effect, certificate, live=live, count=count)
-    for key in objects:
-        certificate.note("extra_in_store", key)
-    for (import_id, round_), (_, count) in points.items():
-        certificate.note("extra_in_index", f"import {import_id} round {round_}: {count} points")
-
-
-def _compare_points(effect: Effect, certificate: Certificate, *, live: bool, count: int) -> None:
-    name = f"import {effect.import_id} round {effect.round}"
-    if effect.live:
-        if not live or count != effect.chunks:
-            certificate.note(
-                "missing_in_index",
-                f"{name}: {count} points{'' if live else ', not live'}, "
-                f"{effect.chunks} are expected",
-            )
-    elif effect.state is State.SETTLED:
-        # Hidden, and kept whole for as long as its removal can be undone.
-        if count != effect.chunks:
-            certificate.note(
-                "missing_in_index" if count < (effect.chunks or 0) else "extra_in_index",
-                f"{name}: {count} points, hidden, {effect.chunks} are expected",
-            )
-    elif count and effect.state not in _IN_MOTION:
-        certificate.note("extra_in_index", f"{name}: {count} points")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import Stage
-    from drivefeed.stages.runner import Runner, StageRun
+    from drivefeed.stages.runner import Runner
+    from drivefeed.stages.stage import StageRun
 
 _LOOK_SECONDS: Final = 1.0
 _MOST_LOOKED_AT: Final = 1_000

@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from drivefeed.catalog.heartbeats import take_lease
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
-from drivefeed.catalog.notices import forget_past, reconcile
+from drivefeed.catalog.notices import reconcile
 from drivefeed.catalog.troubles import gather_facts, waiting_since
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import DrivefeedError, Throttled
 from drivefeed.domain.notices import DAY_MS, NoticeKind
 from drivefeed.domain.redact import redact
 from drivefeed.domain.retry import backoff_ms
 from drivefeed.services.connection_troubles import Rules, connection_troubles, may_be_idle
-from drivefeed.services.troubles import account_troubles, part_troubles, quota_troubles
+from drivefeed.services.troubles import (
+    account_troubles,
+    disk_troubles,
+    part_troubles,
+    quota_troubles,
+)
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -33,8 +39,6 @@ if TYPE_CHECKING:
 SEND_SECONDS = 60.0
 """How long one message may take."""
 GIVE_UP_AFTER_MS = DAY_MS
-KEPT_FOR_MS = 90 * DAY_MS
-"""How long notices are kept after they are over."""
 _BUSY_MS = 2 * int(SEND_SECONDS * 1000)
 _FIRST_WAIT_MS = 30_000
 _LONGEST_WAIT_MS = 3600 * 1000
@@ -93,7 +97,6 @@ class Notices:
         self._idle_since: dict[str, int] = {}
         self._began_at = catalog.clock.now()
         self._rests_until = 0.0
-        self._forgets_at = 0
 
     async def tick(self) -> None:
         """Look, if it is time and this process is the one to do so, and send what is due."""
@@ -121,9 +124,6 @@ class Notices:
             [one.subscription for one in self._channels],
             keep={NoticeKind.PART_DOWN} if is_new else (),
         )
-        if now >= self._forgets_at:
-            self._forgets_at = now + DAY_MS
-            await forget_past(self._catalog, before=now - KEPT_FOR_MS)
         if change.opened or change.closed:
             _log.info("notices", opened=len(change.opened), over=len(change.closed))
 
@@ -142,6 +142,7 @@ class Notices:
             *account_troubles(facts, now=now),
             *connection_troubles(facts, self._rules, waiting, now=now),
             *quota_troubles(facts.orgs),
+            *disk_troubles(facts),
             *part_troubles(
                 {part: (since, self._words(part)) for part, since in self._down_since.items()},
                 self._rules,
@@ -177,7 +178,8 @@ class Notices:
     async def _send(self, channel: Channel, claimed: Claimed) -> None:
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                answer = await channel.send(claimed.message)
+                with passing(self._catalog.checkpoint, "notice.send"):
+                    answer = await channel.send(claimed.message)
         except TimeoutError:
             await self._failed(claimed, f"There was no answer within {SEND_SECONDS:.0f} seconds.")
         except DrivefeedError as error:
@@ -187,7 +189,6 @@ class Notices:
             _log.error("notice_failed", channel=claimed.channel, exc_info=True)
             await self._failed(claimed, f"{type(error).__name__}: {error}")
         else:
-            self._catalog.checkpoint("notice.sent")
             await mark_delivered(self._catalog, claimed, answer=redact(answer))
             _log.info("notice_sent", channel=claimed.channel, message_key=claimed.message.key)
 

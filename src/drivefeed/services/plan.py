@@ -235,7 +235,7 @@ async def apply_plan(
     wanted = Wanted(
         plan.drive_id, plan.root_item_id, name, plan.policy, plan=figures_of(plan), url=url
     )
-    async with catalog.write("connect") as connection:
+    async with catalog.write("plan.apply") as connection:
         return await connect_in(connection, wanted, fresh_id=catalog.ids.new(), actor=actor)
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import collections, reindexing
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import (
     DrivefeedError,
     NeedsAttention,
@@ -249,7 +250,8 @@ class Reindexing:
             if former is not None:
                 await former.unused()
                 await former.embedder.aclose()
-                await former.index.drop()
+                with passing(self._catalog.checkpoint, "reindex.drop"):
+                    await former.index.drop()
                 await collections.forget_old(self._catalog, self._index, former.name)
 
     async def _is_held(self, building: Collection) -> bool:
@@ -266,5 +268,6 @@ class Reindexing:
                 continue
             left = self._open_collection(replace(known.active, name=name))
             await left.embedder.aclose()
-            await left.index.drop()
+            with passing(self._catalog.checkpoint, "reindex.drop"):
+                await left.index.drop()
             await collections.forget_old(self._catalog, self._index, name)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import reindexing
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Permanent, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.shelf import Collection, Shelf
@@ -33,6 +36,9 @@ class Rebuild:
         self._shelf = shelf
         self._indexing = indexing
         self._index = index
+
+    def _passing(self, effect: str) -> AbstractContextManager[None]:
+        return passing(self._catalog.checkpoint, effect)
 
     async def build_missing(self, building: Collection) -> bool:
         """Build all that is known to be missing; True if there was something."""
@@ -70,15 +76,19 @@ class Rebuild:
         """Give the points the flag and the place that they should have now."""
         standing = await reindexing.standing_of(self._catalog, sent)
         if standing is None:
-            await building.index.remove(import_id=sent.import_id, round_=sent.round)
+            with self._passing("reindex.place"):
+                await building.index.remove(import_id=sent.import_id, round_=sent.round)
             return
         if (standing.name, standing.folders) != (sent.name, sent.folders):
-            await building.index.set_folders(
-                document_id=sent.document_id, name=standing.name, folders=standing.folders
-            )
+            with self._passing("reindex.place"):
+                await building.index.set_folders(
+                    document_id=sent.document_id, name=standing.name, folders=standing.folders
+                )
         if standing.live:
-            await building.index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
-        self._catalog.checkpoint("reindex.built.before")
+            with self._passing("reindex.place"):
+                await building.index.set_live(
+                    import_id=sent.import_id, round_=sent.round, live=True
+                )
         await reindexing.record_built(self._catalog, building.name, sent, chunks=chunks)
 
     async def swap(self, building: Collection) -> Collection | None:
@@ -88,12 +98,11 @@ class Rebuild:
         async with self._shelf.standstill():
             if self._shelf.building is not building or not await self._agree(building):
                 return None
-            self._catalog.checkpoint("reindex.swap.before")
-            found = await reindexing.swap(self._catalog, self._index, building.name)
-            if found is None:
-                return None
-            former = self._shelf.put_in_use()
-        self._catalog.checkpoint("reindex.swap.after")
+            with self._passing("reindex.swap"):
+                found = await reindexing.swap(self._catalog, self._index, building.name)
+                if found is None:
+                    return None
+                former = self._shelf.put_in_use()
         _log.info("reindex_swapped", to=building.name)
         return former
 
@@ -110,11 +119,13 @@ class Rebuild:
             key = (import_id, round_)
             lost.discard(key)
             if key not in wanted:
-                await building.index.remove(import_id=import_id, round_=round_)
+                with self._passing("reindex.agree"):
+                    await building.index.remove(import_id=import_id, round_=round_)
             elif points != wanted[key]:
                 again.add(key)
             elif live is not current.get(key, live):
-                await building.index.set_live(import_id=import_id, round_=round_, live=not live)
+                with self._passing("reindex.agree"):
+                    await building.index.set_live(import_id=import_id, round_=round_, live=not live)
         for import_id, round_ in again | lost:
             await reindexing.forget_built(self._catalog, building.name, import_id, round_)
         return not again and not lost

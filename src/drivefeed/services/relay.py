@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import deliveries
-from drivefeed.domain.errors import PartDown
+from drivefeed.catalog.reminders import LANE_BACKFILL
+from drivefeed.domain.checkpoints import passing
+from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.gate import OPEN
 from drivefeed.domain.identity import job_id
+from drivefeed.domain.redact import redact
 from drivefeed.ports import JobSpec, Stage
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import Queue
+    from drivefeed.stages.breaker import Breakers
 
 HORIZON_MS = 60_000
 """Rows due within this time wait in Redis as delayed jobs, where the board shows them."""
@@ -26,6 +33,7 @@ IDLE_SECONDS = 1.0
 """What this process commits wakes the relay; only rows of other processes wait this long."""
 _SETTLE_SECONDS = 0.06
 _LOOKED_AT = 500
+_TURNS = 1_000
 
 _log = log("relay")
 
@@ -37,8 +45,14 @@ class Relay:
     makes one job.
 
     Args:
-        windows: how many jobs of a stage may be in Redis and not yet ended.
+        windows: how many jobs of a stage may be in Redis and not yet ended, and as many again that
+            are due within a minute.
         attempts: how many attempts a delivery of a stage has.
+        gate: says which transfers may not begin now.
+        breakers: told when the queue or the catalog does not answer, so that people see it.
+
+    Attributes:
+        turned_at: when it last looked for something to send, by the monotonic clock.
     """
 
     def __init__(
@@ -48,12 +62,17 @@ class Relay:
         *,
         windows: Mapping[Stage, int],
         attempts: Mapping[Stage, int],
+        breakers: Breakers | None = None,
+        gate: Callable[[], Gate] = lambda: OPEN,
     ) -> None:
         self._catalog = catalog
         self._queue = queue
         self._windows = windows
         self._attempts = attempts
-        self._is_down = False
+        self._breakers = breakers
+        self._down_for: dict[str, Part] = {}
+        self.turned_at = time.monotonic()
+        self._gate = gate
 
     async def run(self) -> None:
         """Send whatever becomes due, until cancelled.
@@ -64,14 +83,15 @@ class Relay:
         sentinel_is_set = False
         while True:
             self._catalog.changed.clear()
+            self.turned_at = time.monotonic()
             try:
                 if not sentinel_is_set:
                     await self.notice_emptied_queue()
                     sentinel_is_set = True
                 sent = await self.send_due()
-                self._up()
+                self._up(during="send")
             except PartDown as error:
-                self._down(error)
+                self._down(error, during="send")
                 sent = 0
             if sent:
                 continue
@@ -83,15 +103,34 @@ class Relay:
             except TimeoutError:
                 continue
 
-    def _down(self, error: PartDown) -> None:
-        if not self._is_down:
-            _log.warning("queue_down", error=str(error))
-        self._is_down = True
+    def _down(self, error: PartDown, *, during: str) -> None:
+        said = redact(str(error))
+        if error.part not in self._down_for.values():
+            _log.warning(f"{error.part}_down", error=said)
+        self._down_for[during] = error.part
+        if self._breakers is not None:
+            self._breakers.note(error.part, said)
 
-    def _up(self) -> None:
-        if self._is_down:
-            _log.info("queue_back")
-        self._is_down = False
+    def _up(self, *, during: str) -> None:
+        part = self._down_for.pop(during, None)
+        if part is None or part in self._down_for.values():
+            return  # a full Redis answers questions, and refuses jobs
+        _log.info(f"{part}_back")
+        if self._breakers is not None and part is Part.QUEUE:
+            self._breakers.close(part)
+
+    async def look(self) -> None:
+        """Ask the queue whether it is fit, so that people see it even while nothing is due.
+
+        Raises:
+            PartDown: it is not, or does not answer.
+        """
+        try:
+            await self._queue.check()
+        except PartDown as error:
+            self._down(error, during="look")
+            raise
+        self._up(during="look")
 
     async def send_due(self) -> int:
         """Send rows that are due and unsent, as far as the windows allow; return how many.
@@ -108,21 +147,32 @@ class Relay:
         return sent
 
     async def _send(self, stage: Stage, now: int) -> int:
-        counts = await self._queue.counts(stage)
-        # Delayed jobs are ours as well, but what is due now must not wait behind them.
-        here = counts["waiting"] + counts["active"] + counts.get("paused", 0)
-        room = self._windows[stage] - here
-        if room <= 0:
+        gate = self._gate() if stage is Stage.TRANSFER else OPEN
+        if gate.is_shut:
             return 0
+        held = {LANE_BACKFILL: gate.orgs}
+        counts = await self._queue.counts(stage)
+        # What is due now does not wait behind what is due within a minute; each has its window.
+        here = counts["waiting"] + counts["active"] + counts.get("paused", 0)
+        window = self._windows[stage]
         async with self._catalog.read() as connection:
             due = await deliveries.due(
-                connection, stage, now=now, horizon_ms=HORIZON_MS, limit=room
+                connection, stage, now=now, horizon_ms=0, limit=window - here, held=held
+            )
+            due += await deliveries.due(
+                connection,
+                stage,
+                now=now,
+                after=now,
+                horizon_ms=HORIZON_MS,
+                limit=window - counts["delayed"],
+                held=held,
             )
         if not due:
             return 0
-        await self._queue.add([self._job(one, stage, now) for one in due])
-        self._catalog.checkpoint("relay.add.after")
-        async with self._catalog.write("relay", beside=True) as connection:
+        with passing(self._catalog.checkpoint, "relay.add"):
+            await self._queue.add([self._job(one, stage, now) for one in due])
+        async with self._catalog.write("relay.sent", beside=True) as connection:
             await deliveries.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
         return len(due)
 
@@ -133,7 +183,8 @@ class Relay:
             payload={**one.payload, "number": one.number},
             delay_ms=max(0, one.due_at - now),
             attempts=self._attempts[stage],
-            priority=one.lane,
+            # Within a lane, whoever has fewer deliveries in the queue comes first.
+            priority=one.lane * _TURNS + min(one.turn, _TURNS - 1),
         )
 
     async def bring_back(self) -> int:
@@ -148,7 +199,7 @@ class Relay:
         if not overdue:
             return 0
         lost, alive = await self._sort(overdue)
-        async with self._catalog.write("bring_back", beside=True) as connection:
+        async with self._catalog.write("relay.bring_back", beside=True) as connection:
             await deliveries.send_again(connection, lost)
             await deliveries.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
         if lost:
@@ -177,9 +228,10 @@ class Relay:
         """
         if await self._queue.generation() is not None:
             return False
-        async with self._catalog.write("emptied") as connection:
+        async with self._catalog.write("relay.emptied") as connection:
             count = await deliveries.unsend_all(connection)
-        await self._queue.set_generation(self._catalog.ids.new())
+        with passing(self._catalog.checkpoint, "relay.sentinel"):
+            await self._queue.set_generation(self._catalog.ids.new())
         if count:
             _log.warning("queue_was_empty", due=count)
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -9,7 +10,9 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from drivefeed.catalog import heartbeats
 from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
-from drivefeed.domain.errors import PartDown
+from drivefeed.domain.checkpoints import passing
+from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.redact import redact
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import ObjectStore
     from drivefeed.services.relay import Relay
+    from drivefeed.stages.breaker import Breakers
 
 _UPLOADS_OLDER_THAN_MS = 24 * 3600 * 1000
 LOOK_SECONDS = 1.0
@@ -32,6 +36,10 @@ class Schedule:
 
     Args:
         is_whole: whether everything is looked after, or only this process's heartbeat.
+        breakers: told when the catalog cannot be written, so that people see it.
+
+    Attributes:
+        beat_at: when the last heartbeat was written, by the monotonic clock.
     """
 
     def __init__(
@@ -43,6 +51,7 @@ class Schedule:
         owner: str,
         role: str,
         is_whole: bool = True,
+        breakers: Breakers | None = None,
     ) -> None:
         self._catalog = catalog
         self._relay = relay
@@ -50,6 +59,8 @@ class Schedule:
         self._owner = owner
         self._role = role
         self._is_whole = is_whole
+        self._breakers = breakers
+        self.beat_at = time.monotonic()
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -68,6 +79,7 @@ class Schedule:
             self._every(LOOK_SECONDS, "quotas", self._turn)
             self._every(2.0, "emptied", self._relay.notice_emptied_queue)
             self._every(3.0, "lost", self._relay.bring_back)
+            self._every(5.0, "queue", self._relay.look)
             self._every(3600.0, "uploads", self._sweep)
         self._scheduler.start()
 
@@ -89,7 +101,15 @@ class Schedule:
         self._scheduler.add_job(tick, "interval", seconds=seconds, id=name)
 
     async def _beat(self) -> None:
-        await heartbeats.beat(self._catalog, self._owner, self._role)
+        try:
+            await heartbeats.beat(self._catalog, self._owner, self._role)
+        except PartDown as error:
+            if self._breakers is not None:
+                self._breakers.note(error.part, redact(str(error)))
+            raise
+        self.beat_at = time.monotonic()
+        if self._breakers is not None:
+            self._breakers.calm(Part.CATALOG)
 
     async def _reap(self) -> None:
         freed = await heartbeats.reap(self._catalog, own=self._owner)
@@ -106,6 +126,7 @@ class Schedule:
 
     async def _sweep(self) -> None:
         before = self._catalog.clock.now() - _UPLOADS_OLDER_THAN_MS
-        count = await self._store.abort_uploads(before=before)
+        with passing(self._catalog.checkpoint, "uploads.sweep"):
+            count = await self._store.abort_uploads(before=before)
         if count:
             _log.info("uploads_aborted", count=count)

@@ -150,3 +150,23 @@ def part_troubles(down: Mapping[Part, tuple[int, str]], rules: Rules, *, now: in
             remedy="Its work waits and goes on by itself once the part answers again.",
             command="drivefeed doctor",
         )
+
+
+def disk_troubles(facts: Facts) -> Iterator[Trouble]:
+    """Yield machines with a disk that is nearly full, so that nothing new is downloaded."""
+    for host, gate in facts.gates.items():
+        if not gate.is_shut or gate.reason is None:
+            continue
+        meaning, remedy = explained(gate.reason, "")
+        yield Trouble(
+            kind=NoticeKind.DISK,
+            severity=Severity.URGENT,
+            org_id=None,
+            org="",
+            subject_id=host,
+            subject=f"machine '{host}'",
+            words=f"{meaning} {gate.words}",
+            remedy=remedy,
+            command="drivefeed doctor",
+            reason=gate.reason,
+        )

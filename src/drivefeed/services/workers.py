@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from drivefeed.ports import DeliveryWorker, Queue, Stage
-    from drivefeed.stages.runner import Runner, StageRun
+    from drivefeed.stages.runner import Runner
+    from drivefeed.stages.stage import StageRun
 
 _RESTART_SECONDS = 1.0
 
@@ -65,6 +66,17 @@ class Workers:
     def paused(self) -> frozenset[Stage]:
         """The stages whose consumers are stopped."""
         return frozenset(stage for stage, event in self._may_run.items() if not event.is_set())
+
+    @property
+    def ended(self) -> frozenset[Stage]:
+        """The stages that nobody works on although somebody should: a consumer ended by itself."""
+        if self._closing:
+            return frozenset()
+        return frozenset(
+            stage
+            for stage, event in self._may_run.items()
+            if event.is_set() and not (stage in self._open and self._open[stage].running)
+        )
 
     async def _keep(self, stage: StageRun) -> None:
         run = self._runner.bind(stage)

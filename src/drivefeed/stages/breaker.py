@@ -23,6 +23,10 @@ HOLDS = {
 }
 
 
+NOTED_MS = 8_000
+"""How long a part is shown as down that was noted: longer than the time between two tries."""
+
+
 @dataclass(slots=True)
 class _State:
     trips: int = 0
@@ -64,6 +68,22 @@ class Breakers:
         state.words = words
         BREAKER_OPEN.labels(part).set(1)
         return max(state.open_until - now, 1)
+
+    def note(self, part: Part, words: str) -> None:
+        """The part failed somewhere and may work elsewhere: show it, and let nothing wait for it.
+
+        A full disk takes small writes for a long time after it refused large ones.
+        """
+        state = self._states[part]
+        state.trips = max(state.trips, 1)
+        state.open_until = self._clock.now() + NOTED_MS
+        state.words = words
+        BREAKER_OPEN.labels(part).set(1)
+
+    def calm(self, part: Part) -> None:
+        """The part answered somewhere: it is well unless it was noted lately."""
+        if self._states[part].open_until <= self._clock.now():
+            self.close(part)
 
     def close(self, part: Part) -> None:
         """The part answered."""

@@ -10,6 +10,7 @@ from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.catalog.waiting import clear_cured
 from drivefeed.domain.access import CURED_WITH_DRIVE
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
@@ -145,12 +146,12 @@ async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
     if drive.cursor is None and not drive.enumerating:
         drive = await pages.begin_enumeration(catalog, drive)
     try:
-        page = await source.delta(drive.ref, drive.cursor)
+        with passing(catalog.checkpoint, "page.fetch"):
+            page = await source.delta(drive.ref, drive.cursor)
     except CursorExpired:
         if drive.enumerating and drive.cursor is None:
             raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
         return await pages.begin_enumeration(catalog, drive)
-    catalog.checkpoint("page.fetched")
     if (page.next_link is None) == (page.delta_link is None):
         raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
     if page.next_link is not None and page.next_link == drive.cursor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.ledger import OURS
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -35,8 +36,8 @@ class Poll(ImportStage):
         one = task.one
         if one.state is not State.SUBMITTED or one.backend_job is None:
             return None
-        status = await self._backends.named(one.backend).status(one.backend_job)
-        self.checkpoint("poll.after")
+        with passing(self.checkpoint, "poll"):
+            status = await self._backends.named(one.backend).status(one.backend_job)
         match status.state:
             case BackendState.DONE:
                 facts = {"pages": status.pages or 0, "chunks": status.chunks, "shown": status.live}
@@ -65,8 +66,11 @@ class Poll(ImportStage):
                 return await self._working(task, one.backend_job, status)
 
     async def _working(self, task: Task, job_id: str, status: BackendStatus) -> Outcome:
-        if not task.is_wanted and await self._backends.named(task.one.backend).cancel(job_id):
-            return self._cancelled(task)
+        if not task.is_wanted:
+            with passing(self.checkpoint, "poll.cancel"):
+                cancelled = await self._backends.named(task.one.backend).cancel(job_id)
+            if cancelled:
+                return self._cancelled(task)
         await task.delivery.progress(status.progress)
         one = task.one
         wait = status.again_after_ms or poll_interval_ms(one.poll_count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.files import placed
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.ports import Stage
@@ -34,18 +35,19 @@ class Publish(ImportStage):
         backend = self._backends.named(one.backend)
         is_live = one.as_live == task.document.live
         if one.shown != is_live:
-            await backend.set_live(
-                document_id=one.document_id,
-                import_id=one.import_id,
-                round_=one.round,
-                live=is_live,
-            )
+            with passing(self.checkpoint, "publish.live"):
+                await backend.set_live(
+                    document_id=one.document_id,
+                    import_id=one.import_id,
+                    round_=one.round,
+                    live=is_live,
+                )
         if task.document.misplaced:
-            await backend.set_folders(
-                document_id=one.document_id, name=task.file.name, folders=task.file.folders
-            )
+            with passing(self.checkpoint, "publish.place"):
+                await backend.set_folders(
+                    document_id=one.document_id, name=task.file.name, folders=task.file.folders
+                )
             await placed(self.catalog, one.document_id, task.file)
-        self.checkpoint("publish.after")
         return Advance(
             Event.PUBLISHED,
             {"shown": is_live},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA
@@ -18,57 +18,31 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import Stage
 from drivefeed.stages.breaker import HOLDS, Breakers
-from drivefeed.stages.outcome import Again, Ask, Outcome
+from drivefeed.stages.outcome import Again, Ask
 from drivefeed.telemetry import ATTEMPTS_FAILED, STAGE_SECONDS, log
 from drivefeed.tracing import span
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.ports import Delivery
+    from drivefeed.stages.outcome import Outcome
+    from drivefeed.stages.stage import StageRun
+
+T = TypeVar("T")
 
 BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
 CATALOG_AGAIN_MS = 5_000
-_COMMIT_AGAIN_SECONDS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""Together shorter than a claim lasts, which nobody renews meanwhile."""
+_CATALOG_AGAIN_SECONDS = 1.0
+_HAND_BACK_SECONDS = 3.0
 
 _PACED = frozenset({Stage.TRANSFER, Stage.SUBMIT, Stage.INDEX})
 
 _log = log("runner")
-
-
-class StageRun(Protocol):
-    """One stage, bound to the parts it uses."""
-
-    @property
-    def stage(self) -> Stage:
-        """The queue it serves."""
-        ...
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts without which it cannot run."""
-        ...
-
-    def subject_id(self, payload: Mapping[str, Any]) -> str:
-        """Return the subject that a delivery names."""
-        ...
-
-    async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
-        """Do the work and say what became of it; None where there was nothing to do."""
-        ...
-
-    async def commit(self, claim: Claim, outcome: Outcome) -> None:
-        """Write an outcome and release the claim, in one transaction."""
-        ...
-
-    async def attempt_failed(self, claim: Claim, error: str, delivery: Delivery) -> None:
-        """Record a failed attempt and release the claim."""
-        ...
 
 
 class Runner:
@@ -87,14 +61,26 @@ class Runner:
         self._breakers = breakers
         self._owner = owner
         self._unknown_schemas: set[Any] = set()
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def at_rest(self, seconds: float) -> None:
+        """Wait until no stage runs, for so long at most: those that were cancelled hand back."""
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=seconds)
 
     def bind(self, stage: StageRun) -> Callable[[Delivery], Awaitable[dict[str, Any]]]:
         """Return what a queue's worker calls for each delivery of the stage."""
 
         async def run(delivery: Delivery) -> dict[str, Any]:
             import_id = delivery.payload.get("import_id")
-            with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
-                return await self._run(stage, delivery)
+            task = asyncio.current_task()
+            assert task is not None  # coroutines run in tasks
+            self._running.add(task)
+            try:
+                with span(stage.stage, import_id=import_id, job_id=delivery.job_id):
+                    return await self._run(stage, delivery)
+            finally:
+                self._running.discard(task)
 
         return run
 
@@ -102,7 +88,8 @@ class Runner:
         if delivery.payload.get("schema", PAYLOAD_SCHEMA) != PAYLOAD_SCHEMA:
             return self._left(delivery)
         subject_id = stage.subject_id(delivery.payload)
-        claim = await self._claim(stage, subject_id, int(delivery.payload["number"]))
+        number = int(delivery.payload["number"])
+        claim = await self._lasting(lambda: self._claim(stage, subject_id, number))
         if claim is None:
             return {"outcome": "superseded"}
         started = time.monotonic()
@@ -115,7 +102,11 @@ class Runner:
         )
         async with self._renewing(claim):
             outcome = await self._outcome(stage, claim, delivery, words)
-        await self._commit(stage, claim, outcome, words)
+            # Within: what cannot be written yet stays ours.
+            if outcome is None:
+                await self._lasting(lambda: self._let_go(claim), claim)
+            else:
+                await self._lasting(lambda: stage.commit(claim, outcome), claim)
         name = type(outcome).__name__.lower() if outcome is not None else "nothing"
         seconds = time.monotonic() - started
         STAGE_SECONDS.labels(stage.stage, name).observe(seconds)
@@ -134,28 +125,6 @@ class Runner:
                 f"drivefeed; this one understands schema {PAYLOAD_SCHEMA}. Update it.",
             )
         return {"outcome": "another_version"}
-
-    async def _commit(
-        self, stage: StageRun, claim: Claim, outcome: Outcome | None, words: Any
-    ) -> None:
-        """Write what came out; where the catalog is down for a moment, again and again.
-
-        The connection may have been lost after the commit was made: then the claim is released.
-        """
-        for wait in (*_COMMIT_AGAIN_SECONDS, None):
-            try:
-                if outcome is None:
-                    await self._let_go(claim)
-                else:
-                    await stage.commit(claim, outcome)
-                return
-            except PartDown as error:
-                if error.part is not Part.CATALOG or wait is None:
-                    raise
-                words.warning("commit_again", error=redact(str(error)), wait_s=wait)
-            await asyncio.sleep(wait)
-            if not await self._holds(claim):
-                return
 
     async def _holds(self, claim: Claim) -> bool:
         """Whether the claim is still held; yes where the catalog cannot say so."""
@@ -181,7 +150,10 @@ class Runner:
                 await self._catalog.clock.sleep(self.pace_seconds)
             outcome = await stage.run(claim, delivery)
         except asyncio.CancelledError:
-            await asyncio.shield(self._hand_back(claim))
+            # Where the catalog cannot be written, the row is freed when we are known to be gone.
+            with suppress(PartDown, TimeoutError):
+                async with asyncio.timeout(_HAND_BACK_SECONDS):
+                    await asyncio.shield(self._hand_back(claim))
             raise
         except Throttled as error:
             return Again(
@@ -202,7 +174,8 @@ class Runner:
     def _part_down(self, error: PartDown, words: Any) -> Again:
         said = redact(str(error))
         if error.part is Part.CATALOG:
-            # No breaker: whoever writes next finds out whether there is room again.
+            # Whoever writes next finds out whether it can be written again.
+            self._breakers.note(error.part, said)
             words.warning("part_down", part=error.part, error=said)
             return Again(CATALOG_AGAIN_MS)
         if error.wait_ms is not None:
@@ -217,12 +190,39 @@ class Runner:
     ) -> None:
         """A fault of the file: the queue tries again, or a person is asked after the last."""
         ATTEMPTS_FAILED.labels(stage.stage).inc()
+        said = redact(str(error))
         if delivery.attempt < delivery.attempts:
-            await stage.attempt_failed(claim, redact(str(error)), delivery)
+            await self._lasting(lambda: stage.attempt_failed(claim, said, delivery), claim)
             return
-        await stage.commit(
-            claim, Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {redact(str(error))}")
-        )
+        asking = Ask(Reason.ATTEMPTS_EXHAUSTED, f"{type(error).__name__}: {said}")
+        await self._lasting(lambda: stage.commit(claim, asking), claim)
+
+    async def _lasting(
+        self, write: Callable[[], Awaitable[T]], claim: Claim | None = None
+    ) -> T | None:
+        """Repeat a commit until the catalog takes it; None where it had been taken already.
+
+        Letting it fail would cost the file an attempt, and what was found out would be found out
+        again. Nothing else can be done meanwhile, so holding the slot costs nothing.
+
+        Args:
+            claim: what the commit releases: a connection that was lost after the commit was made
+                shows by that.
+        """
+        while True:
+            try:
+                written = await write()
+            except PartDown as error:
+                if error.part is not Part.CATALOG:
+                    raise
+                self._breakers.note(error.part, redact(str(error)))
+                _log.warning("part_down", part=error.part, error=redact(str(error)))
+                await asyncio.sleep(_CATALOG_AGAIN_SECONDS)
+            else:
+                self._breakers.calm(Part.CATALOG)
+                return written
+            if claim is not None and not await self._holds(claim):
+                return None
 
     async def _claim(self, stage: StageRun, subject_id: str, number: int) -> Claim | None:
         now = self._catalog.clock.now()

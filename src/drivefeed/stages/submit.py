@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.ledger import OURS
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -58,9 +59,8 @@ class Submit(ImportStage):
                 detail="it was no longer wanted when it was to be submitted",
             )
         if job_id is None:
-            self.checkpoint("submit.before")
-            job_id = await backend.submit(self._submission(task))
-            self.checkpoint("submit.after")
+            with passing(self.checkpoint, "submit"):
+                job_id = await backend.submit(self._submission(task))
         accepted: dict[str, str | int] = {
             "backend_job": job_id,
             "deadline_at": one.deadline_at or self._deadline(task),

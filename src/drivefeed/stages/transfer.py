@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.quota import Need
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
+from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
@@ -23,12 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.gate import Gate
     from drivefeed.ports import ObjectStore, Source
 
     CountPages = Callable[[str, str], Awaitable[int | None]]
 
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
+_NO_ROOM_AGAIN_MS = 5_000
 
 
 @dataclass(slots=True)
@@ -59,6 +64,7 @@ class Transfer(ImportStage):
     """Copies one version under a key that names import and round: nothing is overwritten.
 
     Args:
+        gate: says whether downloads may begin; what is stored already goes on.
         count_pages: counts the pages of a stored file by its key and name, where that is cheap;
             asked only where there is a limit.
     """
@@ -75,8 +81,10 @@ class Transfer(ImportStage):
         *,
         count_pages: CountPages | None = None,
         usage_owner: str = OURS,
+        gate: Callable[[], Gate] = lambda: OPEN,
     ) -> None:
         super().__init__(catalog, usage_owner=usage_owner)
+        self._gate = gate
         self._source = source
         self._store = store
         self._count_pages = count_pages
@@ -85,16 +93,16 @@ class Transfer(ImportStage):
         """Copy the file, or adopt the object that a crash left complete."""
         if task.one.state is not State.DISCOVERED:
             return None
-        now = self.catalog.clock.now()
-        quiet_until = task.file.quiet_until(now)
-        if quiet_until is not None:
-            return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
+        not_now = await self._not_now(task)
+        if not_now is not None:
+            return not_now
         if not await self.has_pages(task):
             return None
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
-            await self._store.delete(task.object_key)
+            with passing(self.checkpoint, "transfer.discard"):
+                await self._store.delete(task.object_key)
             return Again(
                 _EDITED_AGAIN_MS, detail=f"'{task.file.name}' was edited while it was copied"
             )
@@ -111,6 +119,17 @@ class Transfer(ImportStage):
             )
         detail = f"{sums.size} bytes under {task.object_key}"
         return Advance(Event.STORED, facts, detail=detail, need=await self._need(task))
+
+    async def _not_now(self, task: Task) -> Again | None:
+        """Return when to ask again in quiet hours, and without room; None to begin."""
+        now = self.catalog.clock.now()
+        quiet_until = task.file.quiet_until(now)
+        if quiet_until is not None:
+            return Again(quiet_until - now, hold=Reason.QUIET_HOURS)
+        gate = self._gate()
+        if gate.is_shut and await self._store.stat(task.object_key) is None:
+            return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
+        return None
 
     async def _need(self, task: Task) -> Need | None:
         """Return the pages that it needs now that it is stored."""
@@ -141,15 +160,18 @@ class Transfer(ImportStage):
         file = task.file
         if file.drive is None or file.item_id is None:
             raise Transient(f"'{file.name}' has no place in a drive to be copied from.")
-        self.checkpoint("transfer.download.before")
-        async with self._source.download(file.drive, file.item_id) as body:
-            await self._store.put(
-                task.object_key,
-                sums.watch(body.chunks()),
-                content_type=file.media_type or _OCTETS,
-                size=body.size,
-            )
-        self.checkpoint("transfer.put.after")
+        async with AsyncExitStack() as stack:
+            with passing(self.checkpoint, "transfer.download"):
+                body = await stack.enter_async_context(
+                    self._source.download(file.drive, file.item_id)
+                )
+            with passing(self.checkpoint, "transfer.put"):
+                await self._store.put(
+                    task.object_key,
+                    sums.watch(body.chunks()),
+                    content_type=file.media_type or _OCTETS,
+                    size=body.size,
+                )
 
     async def _adopt(self, task: Task) -> _Sums:
         sums = _Sums.empty()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
@@ -42,21 +43,24 @@ class Withdraw(ImportStage):
             return None
         backend = self._backends.named(one.backend)
         job_id = one.backend_job or await backend.find(task.idempotency_key)
-        if job_id is not None and await _still_works(backend, job_id):
+        if job_id is not None and await self._still_works(backend, job_id):
             return Again(_CANCEL_AGAIN_MS, detail="the backend still works on it")
-        await backend.remove(document_id=one.document_id, import_id=one.import_id, round_=one.round)
-        self.checkpoint("withdraw.points.after")
-        await self._store.delete(task.object_key)
-        self.checkpoint("withdraw.object.after")
+        with passing(self.checkpoint, "withdraw.points"):
+            await backend.remove(
+                document_id=one.document_id, import_id=one.import_id, round_=one.round
+            )
+        with passing(self.checkpoint, "withdraw.object"):
+            await self._store.delete(task.object_key)
         return Advance(Event.REMOVED, reason=one.reason, detail="removed from index and store")
 
+    async def _still_works(self, backend: IngestionBackend, job_id: str) -> bool:
+        """Whether the backend may write points after we removed them.
 
-async def _still_works(backend: IngestionBackend, job_id: str) -> bool:
-    """Whether the backend may write points after we removed them.
-
-    A job that is done cannot be cancelled any more, and writes nothing either.
-    """
-    if await backend.cancel(job_id):
-        return False
-    status = await backend.status(job_id)
-    return status.state is BackendState.WORKING
+        A job that is done cannot be cancelled any more, and writes nothing either.
+        """
+        with passing(self.checkpoint, "withdraw.cancel"):
+            cancelled = await backend.cancel(job_id)
+        if cancelled:
+            return False
+        status = await backend.status(job_id)
+        return status.state is BackendState.WORKING

@@ -116,6 +116,10 @@ class DirectoryStore:
         """
         return await self._threads.run(self._sweep, before)
 
+    async def unfinished_uploads(self, *, before: int) -> int:
+        """Count them; see :meth:`drivefeed.ports.ObjectStore.unfinished_uploads`."""
+        return len(await self._threads.run(self._stale, before))
+
     async def check(self) -> None:
         """Try the store out; see :meth:`drivefeed.ports.ObjectStore.check`."""
         await try_out(self, f"the folder {self._root}")
@@ -192,12 +196,20 @@ class DirectoryStore:
         return batch
 
     def _sweep(self, before: int) -> int:
-        self._require_root()
         removed = 0
+        with disk_errors(self._partial):
+            for path in self._stale(before):
+                with suppress(FileNotFoundError):  # its upload ended meanwhile
+                    path.unlink()
+                    removed += 1
+        return removed
+
+    def _stale(self, before: int) -> Sequence[Path]:
+        self._require_root()
+        found = []
         with disk_errors(self._partial), os.scandir(self._partial) as entries:
             for entry in entries:
-                with suppress(FileNotFoundError):  # its upload ended meanwhile
+                with suppress(FileNotFoundError):
                     if entry.stat(follow_symlinks=False).st_mtime_ns < before * 1_000_000:
-                        Path(entry.path).unlink()
-                        removed += 1
-        return removed
+                        found.append(Path(entry.path))
+        return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from drivefeed.domain.errors import AlreadyExists, DrivefeedError, PartDown
+from drivefeed.domain.errors import AlreadyExists, DrivefeedError, PartDown, Transient
 from drivefeed.outbound import Outbound
 from drivefeed.ports import StoredObject
 from drivefeed.stores.keys import require_key, require_prefix
@@ -20,8 +20,10 @@ from drivefeed.stores.threads import Threads
 from drivefeed.stores.trial import try_out
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    from botocore.response import StreamingBody
 
 _GRACE = 10.0
 _LEAST_PART = 5 << 20
@@ -95,6 +97,25 @@ class S3Store:
         Raises:
             Transient: the bytes were damaged on the way, or another writer is at the same key.
         """
+        async with self._suspecting():
+            return await self._put(key, chunks, content_type=content_type, size=size)
+
+    @asynccontextmanager
+    async def _suspecting(self) -> AsyncIterator[None]:
+        """Find out whose fault it is where a connection broke in the middle of a body.
+
+        Raises:
+            PartDown: the service does not answer at all, so it is none of the file's.
+        """
+        try:
+            yield
+        except Transient:
+            await self._threads.run(self._bucket.require)
+            raise
+
+    async def _put(
+        self, key: str, chunks: AsyncIterator[bytes], *, content_type: str, size: int | None
+    ) -> StoredObject:
         full = self._full(key)
         sizes = PartSizes(self._part_size, size)
         spare: list[bytearray] = []
@@ -149,10 +170,14 @@ class S3Store:
         full = self._full(key)
         body = await self._threads.run(self._bucket.open, full)
         try:
-            while piece := await self._threads.run(self._bucket.read, full, body, PIECE):
+            while piece := await self._piece(full, body):
                 yield piece
         finally:
             body.close()
+
+    async def _piece(self, full: str, body: StreamingBody) -> bytes:
+        async with self._suspecting():
+            return await self._threads.run(self._bucket.read, full, body, PIECE)
 
     async def fetch(self, key: str, path: Path) -> None:
         """Copy the object into a file; see :meth:`drivefeed.ports.ObjectStore.fetch`."""
@@ -188,12 +213,19 @@ class S3Store:
         """Abort old multipart uploads; see :meth:`drivefeed.ports.ObjectStore.abort_uploads`."""
         return await self._threads.run(self._sweep, before)
 
-    def _sweep(self, before: int) -> int:
-        old = [
+    async def unfinished_uploads(self, *, before: int) -> int:
+        """Count them; see :meth:`drivefeed.ports.ObjectStore.unfinished_uploads`."""
+        return len(await self._threads.run(self._begun, before))
+
+    def _begun(self, before: int) -> Sequence[tuple[str, str]]:
+        return [
             (key, upload)
             for key, upload, began in self._bucket.uploads(self._prefix)
             if began < before
         ]
+
+    def _sweep(self, before: int) -> int:
+        old = self._begun(before)
         for key, upload in old:
             self._bucket.abort(key, upload)
         return len(old)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
     from drivefeed.services.loop import LoopWatch
+    from drivefeed.services.pulse import Pulse
     from drivefeed.services.reindex import Reindexing
     from drivefeed.stages.breaker import Breakers
 
@@ -54,6 +55,7 @@ class LocalApi:
         reindexing: Reindexing,
         breakers: Breakers,
         loop_watch: LoopWatch,
+        pulse: Pulse,
     ) -> None:
         self._folder = folder
         self._catalog = catalog
@@ -62,6 +64,7 @@ class LocalApi:
         self._reindexing = reindexing
         self._breakers = breakers
         self._loop_watch = loop_watch
+        self._pulse = pulse
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -111,9 +114,13 @@ class LocalApi:
             return JSONResponse({"error": str(error)}, status_code=status)
 
         @app.get("/healthz")
-        async def health() -> dict[str, Any]:
+        async def health(response: Response) -> dict[str, Any]:
+            stuck = await self._pulse.stuck()
+            if stuck:
+                response.status_code = 503
             return {
-                "status": "ok",
+                "status": "stuck" if stuck else "ok",
+                "stuck": stuck,
                 "version": __version__,
                 "pid": os.getpid(),
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from drivefeed.stages.runner import StageRun
+    from drivefeed.stages.stage import StageRun
 
 _MOST_STEPS = 200
 _HOUR_MS = 3_600_000

@@ -137,7 +137,9 @@ async def test_a_new_token_is_kept_before_it_is_given_out(desk: Desk) -> None:
     second = await renewed(credential)
     assert second != first
     assert second == await desk.kept_access_token()
-    assert desk.passed == ["tokens.turn", "tokens.answered", "tokens.saved"]
+    assert desk.passed == [
+        f"tokens.{what}" for what in ("ask.before", "ask.after", "save.before", "save.after")
+    ]
     assert await desk.store.revision(desk.account_id) == 2
     assert token_requests(desk.sim) == [200]
 
@@ -216,7 +218,7 @@ async def test_a_cancelled_refresh_is_finished_and_kept(desk: Desk) -> None:
     await credential.get_token()
     await credential.renew(0, None)
     asking = asyncio.create_task(credential.get_token())
-    desk.on_checkpoint = lambda name: name == "tokens.answered" and asking.cancel()
+    desk.on_checkpoint = lambda name: name == "tokens.ask.after" and asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert await desk.store.revision(desk.account_id) == 2

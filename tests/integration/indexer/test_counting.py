@@ -12,6 +12,7 @@ from drivefeed.indexer.model import Limits
 from drivefeed.indexer.reading import StoredFiles
 from drivefeed.stores.directory import DirectoryStore
 from integration.indexer.office import paragraph, write_docx, write_pdf
+from support.clock import no_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,7 +43,7 @@ async def test_a_pdf_is_counted_as_it_is_read_and_other_files_are_not(
     docx = tmp_path / "written.docx"
     write_docx(docx, paragraph("words"))
     store = DirectoryStore(tmp_path / "objects")
-    files = StoredFiles(store, shared_pool, Limits(), tmp_path)
+    files = StoredFiles(store, shared_pool, Limits(), tmp_path, checkpoint=no_checkpoint)
 
     async def count(name: str, content: bytes) -> int | None:
         async def pieces() -> AsyncIterator[bytes]:

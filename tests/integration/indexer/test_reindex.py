@@ -87,9 +87,9 @@ async def test_everything_moves_and_one_collection_is_left(rig: ReindexRig) -> N
     ("place", "texts"),
     [
         ("reindex.upsert.after", 3),
-        ("reindexed.commit.after", 2),
+        ("reindex.built.commit.after", 2),
         ("reindex.swap.before", 0),
-        ("swap.commit.after", 0),
+        ("reindex.swap.commit.after", 0),
     ],
 )
 async def test_killed_anywhere_it_goes_on_where_it_was(

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
-from drivefeed.catalog import reminders
+from drivefeed.catalog import reminders, tables
 from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.domain.identity import job_id
 from drivefeed.ports import Stage
@@ -94,12 +95,19 @@ async def soon(ask: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def test_what_is_deleted_before_the_first_look_for_the_sentinel_is_sent_once_again(
-    relay: Relay, queue: BullmqQueue, own_valkey: ValkeyServer, clock: ManualClock
+    catalog: Catalog,
+    relay: Relay,
+    queue: BullmqQueue,
+    own_valkey: ValkeyServer,
+    clock: ManualClock,
 ) -> None:
     running = asyncio.create_task(relay.run())
 
     async def sent() -> bool:
-        return await waiting(queue) == {delivery(1)}
+        # The queue has it a moment before the row says so.
+        async with catalog.read() as connection:
+            rows = await connection.execute(select(tables.reminders.c.sent_at))
+            return rows.scalar_one() is not None and await waiting(queue) == {delivery(1)}
 
     try:
         await soon(sent)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from drivefeed.domain.model import Import
     from drivefeed.ports import Submission
-    from drivefeed.stages.runner import StageRun
+    from drivefeed.stages.stage import StageRun
 
 
 class Recording:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
+from drivefeed.catalog.gate import counted_backlog
 from drivefeed.catalog.sources import wake_due_drives
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -69,6 +70,17 @@ async def _emptied(connection: AsyncConnection) -> None:
     await deliveries.unsend_all(connection)
 
 
+async def _backlog(connection: AsyncConnection) -> None:
+    await connection.execute(counted_backlog(most=5))
+
+
+async def test_what_is_in_the_queue_and_what_waits_to_be_indexed_have_indexes(rig: Rig) -> None:
+    await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
+    plans = await _plans(rig, _due) + await _plans(rig, _backlog)
+    assert any("ix_reminders_sent (stage=?)" in line for line in plans)
+    assert any("ix_imports_unindexed (state=?)" in line for line in plans)
+
+
 @pytest.mark.parametrize("ask", [_due, _stages, _overdue, _dead, _emptied])
 async def test_the_outbox_reads_indexes(
     rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]
@@ -83,7 +95,7 @@ async def test_the_waiting_are_found_by_org_lane_and_time(rig: Rig) -> None:
     await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
     plans = await _plans(rig, _due)
     if rig.catalog._engine.dialect.name == "sqlite":
-        exact = "ix_reminders_unsent (stage=? AND org_id=? AND lane=? AND due_at<?)"
+        exact = "ix_reminders_unsent (stage=? AND org_id=? AND lane=? AND due_at>? AND due_at<?)"
         assert sum(exact in line for line in plans) >= 3
     else:
         assert any("ix_reminders_unsent" in line for line in plans)

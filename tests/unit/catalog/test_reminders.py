@@ -297,9 +297,40 @@ async def test_orgs_take_turns_and_fresh_changes_go_first(outbox: Outbox) -> Non
     await outbox.put("b0", after=50, org=1)
     await outbox.put("c0", after=60, org=2)
     await outbox.put("c-fresh", after=99, org=2, lane=reminders.LANE_FRESH)
-    assert await outbox.names() == ["c-fresh", "a0", "b0", "c0", "a1", "a2", "a3"]
+    # By then, the third org has had its first turn.
+    assert await outbox.names() == ["c-fresh", "a0", "b0", "a1", "c0", "a2", "a3"]
     assert await outbox.names(limit=3) == ["c-fresh", "a0", "b0"]
     assert await outbox.names(limit=1) == ["c-fresh"]
+
+
+async def test_whoever_has_the_fewest_in_the_queue_is_next(outbox: Outbox) -> None:
+    for number in range(4):
+        await outbox.put(f"a{number}", after=number, org=0)
+    for expected in ("a0", "a1"):
+        (one,) = await outbox.due(limit=1)
+        assert one.subject_id == expected
+        async with outbox.write() as connection:
+            sent = {"now": outbox.now, "remind_at": outbox.now + 15_000}
+            await deliveries.mark_sent(connection, [one], **sent)
+    await outbox.put("b0", after=50, org=1)
+    # Its file is younger than all that wait, and it has waited for none of them.
+    assert await outbox.names(limit=1) == ["b0"]
+    assert [one.turn for one in await outbox.due()] == [0, 2, 3]
+
+
+async def test_rows_due_later_and_orgs_that_hold_can_be_left_out(outbox: Outbox) -> None:
+    await outbox.put("now", org=0)
+    await outbox.put("later", after=1_000, org=0)
+    await outbox.put("b-fresh", org=1, lane=reminders.LANE_FRESH)
+    await outbox.put("b", org=1)
+    org_id = (await outbox.due())[0].org_id
+    async with outbox.catalog.read() as connection:
+        asked = {"now": outbox.now, "horizon_ms": _HORIZON, "limit": 9}
+        later = await deliveries.due(connection, Stage.TRANSFER, after=outbox.now, **asked)
+        held = {reminders.LANE_BACKFILL: [org_id]}
+        others = await deliveries.due(connection, Stage.TRANSFER, held=held, **asked)
+    assert [one.subject_id for one in later] == ["later"]
+    assert [one.subject_id for one in others] == ["b-fresh", "now", "later"]
 
 
 async def test_stages_with_something_due(outbox: Outbox) -> None:

@@ -10,14 +10,16 @@ import pytest
 
 from drivefeed.catalog.examination import CatalogState, Integrity, look
 from drivefeed.cli.checkups_settings import settings_findings
+from drivefeed.domain.gate import Marks
 from drivefeed.outbound import Outbound
 from drivefeed.queue.examination import RedisState
 from drivefeed.services.checkups.catalogs import catalog_findings
-from drivefeed.services.checkups.finding import Colour
+from drivefeed.services.checkups.finding import Colour, Finding
 from drivefeed.services.checkups.folders import look_at_folder
 from drivefeed.services.checkups.network import clock_finding
 from drivefeed.services.checkups.queues import delivery_findings, redis_findings
 from drivefeed.services.checkups.reach import Obstacle, reach
+from drivefeed.services.gate import Place
 from drivefeed.settings import Settings
 from drivefeed.system import SystemClock
 from support.clock import ManualClock
@@ -118,8 +120,15 @@ def test_a_large_catalog_is_searched_for_damage_no_longer_than_there_is_time(
 
 def test_a_folder_with_little_room_is_yellow(tmp_path: Path) -> None:
     folder = tmp_path / "not" / "yet"
-    assert look_at_folder(folder, "data folder", "x", least_free=1).colour is Colour.GREEN
-    assert look_at_folder(folder, "data folder", "x", least_free=2**60).colour is Colour.YELLOW
+
+    def look(low: int, high: int) -> Finding:
+        return look_at_folder(Place("data folder", folder, Marks(low, high)), "x")
+
+    assert look(1, 1).colour is Colour.GREEN
+    assert look(1, 2**60).colour is Colour.YELLOW
+    holds = look(2**60, 2**60)
+    assert holds.colour is Colour.YELLOW
+    assert "nothing new is downloaded" in holds.words
     assert not list(tmp_path.iterdir())
 
 
@@ -129,8 +138,11 @@ def test_a_full_disk_is_red(tmp_path: Path) -> None:
     assert unshare, "unshare (util-linux) is needed to mount a small disk for this test alone"
     code = (
         "import sys; from pathlib import Path;"
+        "from drivefeed.domain.gate import Marks;"
+        "from drivefeed.services.gate import Place;"
         "from drivefeed.services.checkups.folders import look_at_folder;"
-        "print(look_at_folder(Path(sys.argv[1]), 'data folder', 'x', least_free=1).colour)"
+        "place = Place('data folder', Path(sys.argv[1]), Marks(2**21, 2**22));"
+        "print(look_at_folder(place, 'x').colour)"
     )
     script = f'mount -t tmpfs -o size=1m tmpfs "$1" && exec "{sys.executable}" -c "$2" "$1"'
     import os

@@ -9,7 +9,8 @@ import pytest
 
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
-from drivefeed.catalog.notices import forget_past, list_notices, reconcile
+from drivefeed.catalog.notices import list_notices, reconcile
+from drivefeed.catalog.retention import prune_notices
 from drivefeed.domain.notices import NoticeKind, Severity, Subscription, Trouble
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
@@ -209,7 +210,7 @@ async def test_past_notices_are_forgotten(catalog: Catalog, clock: ManualClock) 
     await sent(catalog)
     await reconcile(catalog, [trouble("two")], [EVERYTHING])
     clock.turn(days=1)
-    assert await forget_past(catalog, before=clock.now()) == 1
+    assert await prune_notices(catalog, before=clock.now()) == 1
     assert [one["subject_id"] for one in await list_notices(catalog)] == ["two"]
 
 

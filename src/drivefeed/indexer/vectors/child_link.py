@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +20,11 @@ if TYPE_CHECKING:
 OPENING_SECONDS: Final = 60.0
 """How long opening may take; a log left by a crash is read again while the folder opens."""
 
-CLOSING_SECONDS: Final = 20.0
+CLOSING_SECONDS: Final = 5.0
 """How long the child may take to flush and end before it is killed; nothing answered is lost."""
+
+SILENT_SECONDS: Final = 60.0
+"""How long the child may owe answers and give none before it counts as hung, and is killed."""
 
 _PROGRAM: Final = """
 import sys
@@ -42,6 +48,8 @@ class ChildLink:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
         self._ended: str | None = None
+        self._hung = False
+        self._heard_at = time.monotonic()
         self._reading: asyncio.Task[None] | None = None
 
     @classmethod
@@ -62,6 +70,7 @@ class ChildLink:
             made_for.model,
             str(made_for.dimension),
             made_for.provider,
+            str(os.getpid()),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -91,24 +100,41 @@ class ChildLink:
         """Have the child do something and return its answer.
 
         Raises:
-            PartDown: the child ended before it answered; whether it did it is not known.
+            PartDown: the child ended before it answered, or gave no answer to anybody for so long
+                that it was killed; whether it did it is not known.
             Transient: the engine refused the call.
         """
         from drivefeed.indexer.vectors.edge_child import frame
 
         if self._ended is not None:
             raise PartDown(self._ended, part=Part.INDEX)
+        if not self._waiting:
+            self._heard_at = time.monotonic()
         self._number += 1
         number = self._number
         answer = self._expect(number)
         pipe = self._process.stdin
         assert pipe is not None
+        pipe.write(frame([number, method, list(arguments)]))
+        # A child that hangs reads nothing either, so the wait for room in the pipe is bounded too.
+        sending = asyncio.ensure_future(pipe.drain())
         try:
-            pipe.write(frame([number, method, list(arguments)]))
-            await pipe.drain()
-        except ConnectionError:
-            pass  # the reader sees the end as well, and fails the answer with the sentence for it
-        return await answer
+            while not answer.done():
+                left = self._heard_at + SILENT_SECONDS - time.monotonic()
+                if left <= 0:
+                    self._give_up()
+                await asyncio.wait({answer}, timeout=max(left, 0.1))
+        finally:
+            sending.cancel()
+            # The reader sees a broken pipe as well, and fails the answer with the sentence for it.
+            await asyncio.gather(sending, return_exceptions=True)
+        return answer.result()
+
+    def _give_up(self) -> None:
+        """Kill a child that hangs; its reader then fails all answers that are owed."""
+        self._hung = True
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def close(self) -> None:
         """Let the child finish what it was asked, flush and end; kill it if it does not."""
@@ -139,6 +165,7 @@ class ChildLink:
             while True:
                 size = int.from_bytes(await source.readexactly(LENGTH), "big")
                 number, value, error = msgspec.msgpack.decode(await source.readexactly(size))
+                self._heard_at = time.monotonic()
                 future = self._waiting.pop(number)
                 if future.done():
                     continue  # its caller was cancelled
@@ -149,8 +176,13 @@ class ChildLink:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         code = await self._process.wait()
+        how = (
+            f"gave no answer for {SILENT_SECONDS:.0f} seconds and was ended"
+            if self._hung
+            else f"ended (exit code {code})"
+        )
         self._ended = (
-            f"The process of the vector index in {self._folder} ended (exit code {code}); "
+            f"The process of the vector index in {self._folder} {how}; "
             "it is started again with the next call."
         )
         for future in self._waiting.values():

@@ -5,15 +5,18 @@ A frame is a length (four bytes, big endian) and a MessagePack value. A request 
 ``[name, sentence]``. The first answer has number 0 and says whether the folder could be opened.
 
 Answers to writes go out only when the writes are on the disk; those that wait at the same time
-share one flush. The child ends when its input ends, so it cannot outlive its parent, and with
-SIGKILL of either nothing that was answered is lost.
+share one flush. The child ends when its input ends, and on Linux the kernel kills it with its
+parent even where it hangs, so it cannot outlive it. With SIGKILL of either nothing that was
+answered is lost.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 LENGTH: Final = 4
 """Bytes of a frame's length."""
 
+_PR_SET_PDEATHSIG: Final = 1  # <linux/prctl.h>
 _WRITES: Final = frozenset({"upsert", "update", "remove"})
 _UNANSWERED: Final = 64
 _PIECE: Final = 1 << 20
@@ -131,7 +135,14 @@ class Service:
         self._answers.clear()
 
 
-def main(folder: str, model: str, dimension: str, provider: str) -> int:
+def _tie_to_parent(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before we asked to follow
+            sys.exit(1)
+
+
+def main(folder: str, model: str, dimension: str, provider: str, parent: str) -> int:
     """Open the folder, say so, and serve; return the exit code.
 
     Args:
@@ -139,7 +150,9 @@ def main(folder: str, model: str, dimension: str, provider: str) -> int:
         model: the name of the embedding model.
         dimension: how many numbers a dense vector has.
         provider: who runs the model.
+        parent: the process id of who started us.
     """
+    _tie_to_parent(int(parent))
     # Ctrl-C reaches the whole process group; the parent decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

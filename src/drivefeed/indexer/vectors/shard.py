@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
+from drivefeed.domain.gate import LEAST_ROOM
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.vectors import identity
 from drivefeed.indexer.vectors.bm25 import Bm25
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drivefeed.indexer.vectors.identity import Identity
-
-ROOM_NEEDED: Final = 128 * 1024 * 1024
-"""Free bytes below which nothing is written. The files are memory-mapped: a write into a full
-disk would not fail, it would kill the process."""
 
 NEVER_INDEX: Final = 2**50
 """Kilobytes of vectors from which an approximate index is built: never, search stays exact.
@@ -190,10 +187,10 @@ class Shard:
 
     def _require_room(self) -> None:
         free = shutil.disk_usage(self._folder).free
-        if free < ROOM_NEEDED:
+        if free < LEAST_ROOM:
             raise PartDown(
                 f"Only {free // 2**20} MiB are free on the disk of the vector index "
-                f"({self._folder}); nothing is written below {ROOM_NEEDED // 2**20} MiB. "
+                f"({self._folder}); nothing is written below {LEAST_ROOM // 2**20} MiB. "
                 "Free some space.",
                 part=Part.INDEX,
             )

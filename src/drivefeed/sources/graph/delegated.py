@@ -12,6 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.account import SignedInUser
@@ -165,7 +166,6 @@ class DelegatedCredential:
         """Get new tokens in our turn, from the newest cache, and keep them before use."""
         account_id = self._account.account_id
         async with self._store.turn(account_id):
-            self._checkpoint("tokens.turn")
             kept = await self._store.load(account_id)
             if kept is None:
                 raise self._refuse(
@@ -185,9 +185,10 @@ class DelegatedCredential:
         app = await self._opened()
         asked_at = self._now()
         try:
-            result, cache = await asyncio.to_thread(
-                _exchanged, app, kept.cache, self._user.home_account_id, self._claims
-            )
+            with passing(self._checkpoint, "tokens.ask"):
+                result, cache = await asyncio.to_thread(
+                    _exchanged, app, kept.cache, self._user.home_account_id, self._claims
+                )
         except Exception as error:
             status, told = app.last(now=self._clock.now())
             self._drop_app()
@@ -196,12 +197,13 @@ class DelegatedCredential:
             # Answers of 500 and above are raised by MSAL, the others returned.
             result = {"error_description": str(error)}
             raise of_result(result, self._account, status=status, told=told) from error
-        self._checkpoint("tokens.answered")
         revision: int | None = kept.revision
         if cache is not None:
             # Even a refusal may have changed it.
-            revision = await self._store.save(self._account.account_id, cache, after=kept.revision)
-            self._checkpoint("tokens.saved")
+            with passing(self._checkpoint, "tokens.save"):
+                revision = await self._store.save(
+                    self._account.account_id, cache, after=kept.revision
+                )
         if "access_token" not in result:
             status, told = app.last(now=self._clock.now())
             self._drop_app()

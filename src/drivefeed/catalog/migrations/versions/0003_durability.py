@@ -1,4 +1,4 @@
-"""What keeps imports once and charged once: quota, a ledger that only grows, named backends.
+"""What keeps imports once and charged once: quota, ledger, backends, fairness.
 
 Instants are milliseconds since the epoch. What each table is for is told in
 ``drivefeed.catalog.tables`` and ``drivefeed.catalog.usage_tables``.
@@ -24,6 +24,7 @@ def upgrade() -> None:
     """Make what is new, a part at a time."""
     _quota()
     _backends()
+    _fairness()
 
 
 def _quota() -> None:
@@ -148,3 +149,16 @@ def _backends() -> None:
         "index_jobs", sa.Column("shown", sa.Boolean(), server_default=sa.true(), nullable=False)
     )
     op.create_index("ix_index_jobs_document_id", "index_jobs", ["document_id"])
+
+
+def _fairness() -> None:
+    unindexed = (
+        "state IN ('stored', 'submitted') AND attention IS NULL "
+        "AND (hold IS NULL OR hold NOT IN ('quota', 'paused'))"
+    )
+    for name, table, columns, words in (
+        ("ix_reminders_sent", "reminders", ["stage", "org_id"], "sent_at IS NOT NULL"),
+        ("ix_imports_unindexed", "imports", ["state", "org_id", "size"], unindexed),
+    ):
+        condition = sa.text(words)
+        op.create_index(name, table, columns, sqlite_where=condition, postgresql_where=condition)

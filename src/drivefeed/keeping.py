@@ -1,0 +1,75 @@
+"""What is kept for how long and what must not fill up, made from the settings."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drivefeed.bootstrap import STORE_FOLDER
+from drivefeed.domain.gate import MIB, BacklogMarks, Marks
+from drivefeed.domain.notices import DAY_MS
+from drivefeed.embedding import INDEX_FOLDER
+from drivefeed.services.gate import Gatekeeper, Place
+from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
+from drivefeed.services.recovery import Recovery
+from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
+from drivefeed.services.retention import Ages, Retention
+
+if TYPE_CHECKING:
+    from drivefeed.bootstrap import Parts
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.ports import Queue
+    from drivefeed.services.schedule import Schedule
+    from drivefeed.settings import Settings
+
+
+def retention_of(settings: Settings, catalog: Catalog, owner: str) -> Retention:
+    """Return what prunes the catalog by age."""
+    wanted = settings.retention
+
+    def age(days: float) -> int:
+        return int(days * DAY_MS)
+
+    ages = Ages(
+        events=age(wanted.events_days),
+        ends=age(wanted.ends_days),
+        index_jobs=age(wanted.index_jobs_days),
+        notices=age(wanted.notices_days),
+        sessions=age(wanted.sessions_days),
+        heartbeats=age(wanted.heartbeats_days),
+    )
+    return Retention(catalog, ages, owner=owner)
+
+
+def places_of(settings: Settings) -> list[Place]:
+    """Return the folders of this machine whose disks must not fill up, the most telling first."""
+    wanted, data = settings.disk, settings.data_dir
+    marks = Marks(wanted.low_mb * MIB, wanted.high_mb * MIB)
+    temporary = Marks(wanted.temp_low_mb * MIB, wanted.temp_high_mb * MIB)
+    found = [Place("data folder", data, marks)]
+    if settings.s3 is None:
+        found.append(Place("object store", data / STORE_FOLDER, marks))
+    if not settings.qdrant_url:
+        found.append(Place("vector index", data / INDEX_FOLDER, marks))
+    return [*found, Place("temporary folder", Path(tempfile.gettempdir()), temporary)]
+
+
+def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
+    """Return what says which downloads may begin."""
+    wanted = settings.backlog
+    marks = BacklogMarks(wanted.files, wanted.mb * MIB, wanted.resume_percent)
+    return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())
+
+
+async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
+    """Have the recovery from a restore and the retention run on a schedule.
+
+    To be called before anybody works: after a restore, the queue is emptied first.
+    """
+    recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=owner)
+    await recovery.begin()
+    retention = retention_of(parts.settings, parts.catalog, owner)
+    schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
+    schedule.every(RETENTION_SECONDS, "retention", retention.tick)

@@ -1,0 +1,232 @@
+"""The invariants, each a name, a sentence, what to do, and a check over facts.
+
+What is still under way breaks none of them: each says of what is at rest, or of what may never be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from drivefeed.domain.lifecycle import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from drivefeed.catalog.audit import Version
+    from drivefeed.services.invariants.facts import Facts
+
+_HAS_OBJECT = frozenset({State.STORED, State.SUBMITTED, State.SETTLED})
+_HAS_POINTS_FOR_NOW = frozenset(
+    {State.DISCOVERED, State.SUBMITTED, State.WITHDRAWING, State.REJECTED}
+)
+_UNDER_WAY = frozenset({State.DISCOVERED, State.STORED, State.SUBMITTED, State.WITHDRAWING})
+_REPAIR = "Take 'drivefeed support-bundle' and report it; nothing was changed."
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """What must be true.
+
+    Attributes:
+        name: in reports and JSON, for what breaks it.
+        sentence: what must be true.
+        remedy: what to do where it is not.
+        check: yields a line for each thing that breaks it.
+    """
+
+    name: str
+    sentence: str
+    remedy: str
+    check: Callable[[Facts], Iterator[str]]
+
+
+def _rests(one: Version) -> bool:
+    return one.due is None and not one.waits
+
+
+def _not_live(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        if not _rests(one):
+            continue
+        if one.wanted and one.state is State.SETTLED and not one.live:
+            yield f"{one.name}: wanted, and not what search shows"
+        if one.live and not one.wanted:
+            yield f"{one.name}: what search shows, and not wanted"
+    for document_id, import_id in facts.books.hidden.items():
+        yield f"document {document_id}: shows import {import_id}, which is not settled"
+
+
+def _missing_in_store(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        size = facts.objects.get(one.object_key)
+        if one.state in _HAS_OBJECT and size != one.size:
+            found = "no object" if size is None else f"an object of {size} bytes"
+            yield f"{one.object_key}: {found}, {one.size} bytes are expected"
+
+
+def _extra_in_store(facts: Facts) -> Iterator[str]:
+    known = {one.object_key for one in facts.books.versions if one.state is not State.WITHDRAWN}
+    yield from (key for key in facts.objects if key not in known)
+
+
+def _bytes_differ(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        read = facts.read.get(one.object_key)
+        if read is not None and read != one.sha256:
+            yield f"{one.object_key}: SHA-256 {read}, {one.sha256} was copied"
+
+
+def _missing_in_index(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        if not one.indexed_here:
+            continue
+        shown, count = facts.rounds.get((one.import_id, one.round), (False, 0))
+        if one.live and (not shown or count != one.chunks):
+            seen = "" if shown else ", not live"
+            yield f"{one.name}: {count} points{seen}, {one.chunks} are expected"
+        elif one.state is State.SETTLED and not one.live and count < (one.chunks or 0):
+            yield f"{one.name}: {count} points, hidden, {one.chunks} are expected"
+
+
+def _extra_in_index(facts: Facts) -> Iterator[str]:
+    known = {(one.import_id, one.round): one for one in facts.books.versions}
+    for key, (shown, count) in facts.rounds.items():
+        one = known.get(key)
+        if one is None:
+            yield f"import {key[0]} round {key[1]}: {count} points"
+        elif one.state is State.SETTLED and not one.live:
+            # Hidden, and kept whole for as long as its removal can be undone.
+            if count > (one.chunks or 0):
+                yield f"{one.name}: {count} points, hidden, {one.chunks} are expected"
+            elif shown and _rests(one):
+                yield f"{one.name}: {count} points are shown, and it is not live"
+        elif one.state is not State.SETTLED and one.state not in _HAS_POINTS_FOR_NOW:
+            yield f"{one.name}: {count} points"
+
+
+def _submitted_twice(facts: Facts) -> Iterator[str]:
+    for key, count in facts.books.submissions.items():
+        if count > 1:
+            yield f"key {key}: {count} jobs that count"
+
+
+def _charged_twice(facts: Facts) -> Iterator[str]:
+    versions = Counter(one.import_id for one in facts.books.charges)
+    contents = Counter((one.document_id, one.sha256) for one in facts.books.charges)
+    yield from (f"import {key}: {n} entries" for key, n in versions.items() if n > 1)
+    yield from (f"document {key[0]}, {key[1]}: {n} entries" for key, n in contents.items() if n > 1)
+
+
+def _not_charged(facts: Facts) -> Iterator[str]:
+    versions = {one.import_id for one in facts.books.charges}
+    contents = {(one.document_id, one.sha256) for one in facts.books.charges}
+    for one in facts.books.versions:
+        paid = one.import_id in versions or (one.document_id, one.sha256) in contents
+        if one.state is State.SETTLED and not paid:
+            yield f"{one.name}: settled, and in no entry"
+
+
+def _usage(facts: Facts) -> Iterator[str]:
+    yield from facts.usage
+
+
+def _due_at_rest(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        is_done = one.state is State.WITHDRAWN or (one.state is State.REJECTED and one.wanted)
+        if one.due is not None and is_done:
+            yield f"{one.name}: {one.due} is due, and it is {one.state}"
+
+
+def _forgotten(facts: Facts) -> Iterator[str]:
+    for one in facts.books.versions:
+        if one.state in _UNDER_WAY and _rests(one):
+            yield f"{one.name}: {one.state}, and nothing is due for it"
+
+
+def _upload_left_over(facts: Facts) -> Iterator[str]:
+    if facts.left_over:
+        yield f"unfinished uploads: {facts.left_over}"
+
+
+INVARIANTS = (
+    Invariant(
+        "not_live",
+        "What search shows is what is wanted.",
+        f"A restart makes nothing worse. {_REPAIR}",
+        _not_live,
+    ),
+    Invariant(
+        "missing_in_store",
+        "Every stored version has its object, whole.",
+        "Put the object back from a backup of the store, or import the file again.",
+        _missing_in_store,
+    ),
+    Invariant(
+        "extra_in_store",
+        "The store holds no object of a version that ended, and none that nobody knows.",
+        "Remove what somebody else put there. An object of an ended round is removed by hand too.",
+        _extra_in_store,
+    ),
+    Invariant(
+        "bytes_differ",
+        "An object has the bytes that were copied from the source.",
+        "Something changed the object behind drivefeed's back: put it back, or import again.",
+        _bytes_differ,
+    ),
+    Invariant(
+        "missing_in_index",
+        "Every chunk of a live version is in the index, and shown.",
+        "'drivefeed reindex' builds the index anew from the store.",
+        _missing_in_index,
+    ),
+    Invariant(
+        "extra_in_index",
+        "The index holds the chunks of settled versions alone, and shows those that are live.",
+        "'drivefeed reindex' builds the index anew from the store.",
+        _extra_in_index,
+    ),
+    Invariant(
+        "submitted_twice",
+        "A version is submitted once in each round, however often it was tried.",
+        _REPAIR,
+        _submitted_twice,
+    ),
+    Invariant(
+        "charged_twice",
+        "A version is charged once for ever.",
+        _REPAIR,
+        _charged_twice,
+    ),
+    Invariant(
+        "not_charged",
+        "What was imported is in the ledger.",
+        _REPAIR,
+        _not_charged,
+    ),
+    Invariant(
+        "usage",
+        "Counters are the sums of the ledger, and no pages are held for what is at rest.",
+        f"'drivefeed usage recount' tells more. {_REPAIR}",
+        _usage,
+    ),
+    Invariant(
+        "due_at_rest",
+        "Nothing is due for what is at rest.",
+        f"It does no harm and comes to nothing. {_REPAIR}",
+        _due_at_rest,
+    ),
+    Invariant(
+        "forgotten",
+        "What is under way has its next step due, or says what it waits for.",
+        "'drivefeed retry' makes the next step due.",
+        _forgotten,
+    ),
+    Invariant(
+        "upload_left_over",
+        "No unfinished upload is left in the store.",
+        "They are swept each hour by a running drivefeed; look at its log if they stay.",
+        _upload_left_over,
+    ),
+)

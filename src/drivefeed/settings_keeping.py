@@ -1,0 +1,92 @@
+"""Settings of what is kept for how long, and of how full things may get."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from drivefeed.domain.gate import LEAST_ROOM, MIB
+from drivefeed.setting_sections import Section
+
+_Days = Annotated[float, Field(gt=0)]
+
+
+class RetentionSettings(Section):
+    """How long the catalog keeps what nothing needs any more.
+
+    The ledger, what is live, numbers and keys that must not come again, and the audit log are
+    kept for ever.
+    """
+
+    events_days: _Days = Field(
+        default=90.0,
+        description="Steps of versions that are gone; a quarter, since questions about a file come "
+        "within weeks.",
+    )
+    ends_days: _Days = Field(
+        default=730.0,
+        description="How a version ended, and why; two years, so that an audit finds the past one.",
+    )
+    index_jobs_days: _Days = Field(
+        default=30.0,
+        description="Jobs of the embedded backend whose versions are gone; only a late reply could "
+        "ask for one.",
+    )
+    notices_days: _Days = Field(
+        default=90.0, description="Notices that are over, with their deliveries; as long as steps."
+    )
+    sessions_days: _Days = Field(
+        default=7.0, description="Links and sessions of the status page, after their end."
+    )
+    heartbeats_days: _Days = Field(
+        default=1.0, description="Processes that ended; whatever they held was freed in seconds."
+    )
+
+    @model_validator(mode="after")
+    def _ends_outlive_steps(self) -> Self:
+        if self.ends_days < self.events_days:
+            raise ValueError("ends_days must not be shorter than events_days")
+        return self
+
+
+class DiskSettings(Section):
+    """How full the disks may get: below the low marks nothing new is downloaded."""
+
+    low_mb: Annotated[int, Field(gt=0)] = Field(
+        default=256,
+        description="Free MiB below which downloads hold, for the data folder and all that lies in "
+        "it; above the 128 that the embedded index needs to write at all.",
+    )
+    high_mb: Annotated[int, Field(gt=0)] = Field(
+        default=512, description="Free MiB at which they go on."
+    )
+    temp_low_mb: Annotated[int, Field(ge=0)] = Field(
+        default=64, description="The low mark of the folder for temporary files."
+    )
+    temp_high_mb: Annotated[int, Field(ge=0)] = Field(default=128, description="Its high mark.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.low_mb * MIB <= LEAST_ROOM:
+            raise ValueError(f"low_mb must be more than {LEAST_ROOM // MIB}")
+        if self.high_mb < self.low_mb or self.temp_high_mb < self.temp_low_mb:
+            raise ValueError("a high mark must not be below its low mark")
+        return self
+
+
+class BacklogSettings(Section):
+    """How much may be stored and not indexed yet, before the rest of a large import waits.
+
+    Fresh changes, and organizations with little in it, are not held.
+    """
+
+    files: Annotated[int, Field(ge=10)] = Field(
+        default=2_000, description="Files that are stored and wait to be indexed."
+    )
+    mb: Annotated[int, Field(ge=1)] = Field(
+        default=10_240, description="MiB of such files; as much as one restores within hours."
+    )
+    resume_percent: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=75, description="Of either number; below it, transfers go on."
+    )

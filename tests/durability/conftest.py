@@ -1,0 +1,7 @@
+"""Servers for tests of what survives."""
+
+from __future__ import annotations
+
+from support.valkey import own_valkey
+
+__all__ = ["own_valkey"]

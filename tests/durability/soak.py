@@ -1,0 +1,359 @@
+"""Random kills of every part under a stream of edits, moves and deletions; then all is counted.
+
+Usage: python tests/durability/soak.py [--minutes 20] [--seed N] [--report bench/results/soak.md]
+
+It ends by itself, with exit code 1 where an invariant is broken. The same seed gives the same
+choices; what they meet is another matter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import random
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from sqlite3 import OperationalError
+from typing import TYPE_CHECKING
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+
+from drivefeed.stores import S3Store
+from durability.evidence import broken_in
+from support.daemon import Daemon
+from support.embeddings import KEY, embedding_service
+from support.evidence import files_below, sha256, unrest_in
+from support.processes import until
+from support.seaweed import BUCKET, new_prefix, running_seaweed
+from support.sim import Sim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.seaweed import SeaweedServer
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_FILES = 40
+MOST_FILES = 400
+REST_SECONDS = 600.0
+CHILDREN = {"queue server": "valkey", "vector index": "edge_child", "extraction": "extract"}
+_PATHS = """
+SELECT items.name AS name, parent.name AS folder, imports.sha256 AS sha256 FROM documents
+JOIN imports ON imports.id = documents.live_import_id AND imports.round = documents.live_round
+JOIN items ON items.drive_id = documents.drive_id AND items.item_id = documents.item_id
+JOIN items AS parent ON parent.drive_id = items.drive_id AND parent.item_id = items.parent_id
+"""
+
+
+class Hands:
+    """Somebody who never stops working in the folder."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self._folder = folder
+        self._chance = chance
+        self._bin: list[tuple[str, str]] = []
+        self._count = 0
+        self.done: Counter[str] = Counter()
+        for number in range(4):
+            (folder / f"Shelf {number}").mkdir(parents=True)
+        for _ in range(FIRST_FILES):
+            self._create()
+
+    def work(self) -> None:
+        """Do one thing."""
+        files = sorted(files_below(self._folder).values())
+        acts: list[Callable[[], None]] = [
+            lambda: self._edit(self._chance.choice(files)),
+            lambda: self._edit(self._chance.choice(files)),
+            lambda: self._move(self._chance.choice(files)),
+            lambda: self._delete(self._chance.choice(files)),
+            self._restore,
+        ]
+        if len(files) < MOST_FILES:
+            acts += [self._create, self._create]
+        self._chance.choice(acts)()
+
+    def _create(self) -> None:
+        self._count += 1
+        shelf = self._folder / f"Shelf {self._chance.randrange(4)}"
+        (shelf / f"note {self._count}.txt").write_text(self._words(), encoding="utf-8")
+        self.done["created"] += 1
+
+    def _words(self) -> str:
+        # Few contents, so that many a file gets back one that it had.
+        return f"Lamp {self._chance.randrange(12)} burns {self._chance.randrange(3)} cans of oil."
+
+    def _edit(self, path: Path) -> None:
+        path.write_text(self._words(), encoding="utf-8")
+        self.done["edited"] += 1
+
+    def _move(self, path: Path) -> None:
+        target = self._folder / f"Shelf {self._chance.randrange(4)}" / path.name
+        if target != path:
+            path.rename(target)
+            self.done["moved"] += 1
+
+    def _delete(self, path: Path) -> None:
+        self._bin.append((str(path), path.read_text(encoding="utf-8")))
+        path.unlink()
+        self.done["deleted"] += 1
+
+    def _restore(self) -> None:
+        if self._bin:
+            path, words = self._bin.pop()
+            Path(path).write_text(words, encoding="utf-8")
+            self.done["restored"] += 1
+
+
+class Soak:
+    """Everything that runs, and what became of each kill."""
+
+    def __init__(self, home: Path, chance: random.Random, seaweed: SeaweedServer, url: str) -> None:
+        self.chance = chance
+        self.seaweed = seaweed
+        self.folder = home / "Drive"
+        self.hands = Hands(self.folder, chance)
+        self.sim = Sim(self.folder, home / "graphsim")
+        self.sim.start()
+        self.settings = "\n".join(
+            [
+                *("[s3]", f'bucket = "{BUCKET}"', f'prefix = "{new_prefix()}"'),
+                *(f"{key} = {json.dumps(value)}" for key, value in seaweed.settings.items()),
+                *("[embedding]", 'provider = "openai"', 'model = "soak"', "dimension = 32"),
+                *(f'base_url = "{url}/v1"', f'api_key = "{KEY}"'),
+            ]
+        )
+        self.home = home
+        self.daemon = self._daemon()
+        self.daemon.start()
+        self.kills: Counter[str] = Counter()
+        self.missed: Counter[str] = Counter()
+        self.recovered: dict[str, list[float]] = defaultdict(list)
+        self._open: list[tuple[str, float, int]] = []
+
+    def _daemon(self) -> Daemon:
+        return Daemon(
+            self.home,
+            self.sim,
+            poll=1.0,
+            grace=5.0,
+            settings=self.settings,
+            connection="brake_count = 100000\nbrake_floor = 100000",
+        )
+
+    def step(self) -> None:
+        """Work in the folder, and now and then kill something."""
+        self.hands.work()
+        self._look()
+        if self.chance.random() < KILL_CHANCE:
+            parts = ["drivefeed", "graphsim", "object store", *CHILDREN]
+            self._kill(self.chance.choice(parts))
+        time.sleep(self.chance.random() * 0.8)
+
+    def _kill(self, part: str) -> None:
+        at, last = time.monotonic(), self._last_event()
+        match part:
+            case "drivefeed":
+                self.daemon.kill()
+                self.daemon.start(wait=False)
+            case "graphsim":
+                assert self.sim.process is not None
+                self.sim.process.kill()
+                self.sim.process.wait()
+                time.sleep(self.chance.random() * 2)
+                self.sim.start()
+                # It serves at other ports now, which only settings can tell.
+                self.daemon.kill()
+                self.daemon = self._daemon()
+                self.daemon.start(wait=False)
+            case "object store":
+                self.seaweed.kill()
+                time.sleep(self.chance.random() * 2)
+                self.seaweed.start()
+            case _:
+                found = self._children(CHILDREN[part])
+                if not found:
+                    self.missed[part] += 1
+                    return
+                with suppress(psutil.NoSuchProcess):
+                    self.chance.choice(found).send_signal(signal.SIGKILL)
+        self.kills[part] += 1
+        self._open.append((part, at, last))
+
+    def _children(self, words: str) -> list[psutil.Process]:
+        found = []
+        for one in self.daemon.tree()[1:]:
+            with suppress(psutil.Error):
+                if words in " ".join(one.cmdline()):
+                    found.append(one)
+        return found
+
+    def _last_event(self) -> int:
+        with suppress(OperationalError):
+            return int(
+                self.daemon.rows("SELECT coalesce(max(id), 0) AS n FROM import_events")[0]["n"]
+            )
+        return 0
+
+    def _look(self) -> None:
+        """Note which kills were followed by work that got further."""
+        last = self._last_event()
+        for part, at, before in self._open:
+            if last > before:
+                self.recovered[part].append(time.monotonic() - at)
+        self._open = [one for one in self._open if last <= one[2]]
+
+    def rests(self) -> bool:
+        """Whether what is live is what is on the drive, and nothing is due."""
+        with suppress(OperationalError):
+            files = files_below(self.folder)
+            on_disk = Counter(
+                (path.parent.name, path.name, sha256(path)) for path in files.values()
+            )
+            rows = self.daemon.rows(_PATHS)
+            live = Counter((row["folder"], row["name"], row["sha256"]) for row in rows)
+            due = self.daemon.rows(
+                "SELECT 1 FROM reminders WHERE due_at NOT NULL AND stage <> 'discover'"
+            )
+            return live == on_disk and not due and not unrest_in(self.daemon.data, len(files))
+        return False
+
+    def asking(self) -> list[str]:
+        """Return what waits for a person: files that were under way at five deaths."""
+        rows = self.daemon.rows("SELECT attention FROM imports WHERE attention NOT NULL")
+        return [row["attention"] for row in rows]
+
+    def comes_to_rest(self) -> int:
+        """Wait for rest as an operator would, who tries again what asks; return how many asked."""
+        asked = 0
+
+        def rests() -> bool:
+            nonlocal asked
+            if waiting := self.asking():
+                asked += len(waiting)
+                self.daemon.command("retry", ok=(0, 1))
+            return self.rests()
+
+        until(rests, seconds=REST_SECONDS, what=self.daemon.last_words, pause=1.0)
+        return asked
+
+    def close(self) -> None:
+        """End everything that is left."""
+        self.daemon.end()
+        self.sim.stop()
+
+
+KILL_CHANCE = 0.12
+
+
+def report(
+    soak: Soak, *, seed: int, minutes: float, rest: float, asked: int, broken: list[str]
+) -> str:
+    """Return the figures as they were seen."""
+    rows = soak.daemon.rows
+    events = rows("SELECT event, count(*) AS n FROM import_events GROUP BY event ORDER BY event")
+    (ledger,) = rows(
+        "SELECT count(*) AS n, count(DISTINCT import_id) AS versions, sum(pages) AS pages "
+        "FROM ledger"
+    )
+    (org,) = rows("SELECT pages_used FROM orgs")
+    (documents,) = rows("SELECT count(*) AS n, count(live_import_id) AS live FROM documents")
+    table = []
+    for part in ("drivefeed", "graphsim", "object store", *CHILDREN):
+        times = soak.recovered[part]
+        took = f"{statistics.median(times):.1f} s, {max(times):.1f} s" if times else "not seen"
+        table.append(f"| {part} | {soak.kills[part]} | {soak.missed[part]} | {took} |")
+    changes = ", ".join(f"{n} {what}" for what, n in soak.hands.done.items())
+    counted = ", ".join(f"{row['event']} {row['n']}" for row in events)
+    found = "\n".join(f"- {line}" for line in broken)
+    return (
+        f"""# Soak: random kills of every part under a stream of changes
+
+`make soak MINUTES={minutes:g}`, seed {seed}, {time.strftime("%Y-%m-%d", time.gmtime())},
+{os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[1]:.1f} at the
+end. SQLite, the embedded queue server and index, SeaweedFS as S3, graphsim. One run, as seen.
+
+| Part | Kills | Not there to be killed | Work went on after (median, most) |
+|---|---|---|---|
+{chr(10).join(table)}
+
+Embeddings come from a service of the test; the local model runs in drivefeed's own process, so
+there is no child of it to be killed.
+
+* Changes at the source: {changes}.
+* Events of imports: {counted}.
+* All at rest {rest:.0f} s after the last change: {documents["live"]} documents live,
+  {ledger["n"]} ledger entries for {ledger["versions"]} versions, {ledger["pages"]} pages, counter
+  {org["pages_used"]}.
+* Files that asked for a person after five deaths, and were tried again: {asked}.
+
+Invariants: {"all hold." if not broken else f"{len(broken)} lines broken."}
+
+{found}
+""".rstrip()
+        + "\n"
+    )
+
+
+async def make_bucket(seaweed: SeaweedServer) -> None:
+    """Make the bucket, which drivefeed itself never does."""
+    store = S3Store(BUCKET, **seaweed.settings)
+    await store.ensure_bucket()
+    await store.aclose()
+
+
+def say(words: str) -> None:
+    """Tell whoever waits."""
+    sys.stdout.write(words + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Run, print and write the report; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--report", type=Path, default=ROOT / "bench" / "results" / "soak.md")
+    asked_for = parser.parse_args()
+    seed = asked_for.seed if asked_for.seed is not None else random.SystemRandom().randrange(10**6)
+    say(f"seed {seed}")
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="drivefeed-soak-")))
+        seaweed = stack.enter_context(running_seaweed())
+        service = stack.enter_context(embedding_service(dimension=32))
+        asyncio.run(make_bucket(seaweed))
+        soak = Soak(home, random.Random(seed), seaweed, service.url)
+        stack.callback(soak.close)
+        ends = time.monotonic() + 60 * asked_for.minutes
+        while time.monotonic() < ends:
+            soak.step()
+        say(f"{sum(soak.kills.values())} kills; waiting for rest")
+        began = time.monotonic()
+        people = soak.comes_to_rest()
+        rest = time.monotonic() - began
+        soak.daemon.stop()
+        broken = broken_in(soak.daemon.data)
+        words = report(
+            soak, seed=seed, minutes=asked_for.minutes, rest=rest, asked=people, broken=broken
+        )
+    asked_for.report.parent.mkdir(parents=True, exist_ok=True)
+    asked_for.report.write_text(words, encoding="utf-8")
+    say(words)
+    say(json.dumps({"kills": soak.kills, "broken": len(broken)}))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
