@@ -43,6 +43,8 @@ from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionS
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
+PAGE_URL = r"https?://[^/?#@\\\s]+/?"
+"""A web address without anything behind its host and port."""
 
 
 class Settings(BaseSettings):
@@ -140,7 +142,7 @@ class Settings(BaseSettings):
         default=None, description="Where 'drivefeed up' serves the status page; empty for not."
     )
     web_host: str = Field(default="127.0.0.1", description="Where the status page is bound.")
-    web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
+    web_url: Annotated[str, Field(pattern=f"^({PAGE_URL})?$")] = Field(
         default="",
         description="Where people reach the status page, if that is another address: a proxy's.",
     )

@@ -12,6 +12,7 @@ from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.catalog.waiting import clear
 from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.names import usable_name
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
     """Give a connection another name.
 
     Raises:
-        NeedsAttention: the name is empty, or another connection of the org has it.
+        NeedsAttention: it is no name, or another connection of the org has it.
     """
-    name = name.strip()
+    name = usable_name(name)
     async with catalog.write("connection.rename") as connection:
         taken = await connection.scalar(
             select(connections.c.id).where(
@@ -50,9 +51,11 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
                 connections.c.id != one.connection_id,
             )
         )
-        if not name or taken is not None:
-            why = f"Another connection is called '{name}'" if name else "A name has characters"
-            raise NeedsAttention(f"{why}. Choose another name.", reason=Reason.MISCONFIGURED)
+        if taken is not None:
+            raise NeedsAttention(
+                f"Another connection is called '{name}'. Choose another name.",
+                reason=Reason.MISCONFIGURED,
+            )
         if name == one.name:
             return
         await connection.execute(

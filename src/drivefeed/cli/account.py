@@ -232,7 +232,8 @@ def certificate(
     name: Name,
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the certificate to this file.")
+        Path | None,
+        typer.Option("--output", "-o", "--out", help="Write the certificate to this file."),
     ] = None,
     org: Org = None,
     as_json: Json = False,

@@ -13,6 +13,7 @@ from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.accounts import Account, SignInKind, all_accounts, find_account
 from drivefeed.catalog.credentials import CredentialKind, load
+from drivefeed.cli.account_clock import clock_words
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
 from drivefeed.cli.output import escape, new_table, print_json, say
 from drivefeed.cli.words import count_of, local_time, meaning_of, remedy_of
@@ -75,7 +76,10 @@ async def try_sign_in(parts: AccountParts, row: Account) -> Tried:
     finally:
         await credential.close()
     claims = read_claims(token.token)
-    return Tried(can=True, words=_rights(row, claims), claims=claims)
+    words = _rights(row, claims)
+    # It works today; certificates and tokens do not for long where the clock is wrong.
+    clock = await clock_words(account, parts.catalog.clock)
+    return Tried(can=True, words=f"{words} {clock}".rstrip(), claims=claims)
 
 
 def _rights(row: Account, claims: TokenClaims | None) -> str:

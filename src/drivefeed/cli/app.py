@@ -91,13 +91,12 @@ def main() -> None:
     try:
         app(prog_name="drivefeed")
     except Exception as error:
-        from drivefeed.cli.trouble import give_up_output, sentence_of, tell_defect
-        from drivefeed.domain.redact import redact
+        from drivefeed.cli.trouble import complain, give_up_output, sentence_of, tell_defect
 
         words = sentence_of(error)
         if words is None:
             sys.excepthook = tell_defect
             raise
-        sys.stderr.write(f"drivefeed: {redact(words)}\n")
+        complain(f"drivefeed: {words}")
         give_up_output()
         sys.exit(EXIT_TROUBLE)

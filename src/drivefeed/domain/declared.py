@@ -11,11 +11,13 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from drivefeed.domain.names import name_problem
 from drivefeed.domain.policies import read_policy
-from drivefeed.domain.policy_options import BY_NAME
+from drivefeed.domain.policy_options import BY_NAME, EMBEDDED
+from drivefeed.domain.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _NAMING: Final = ("name", "account", "org")
 _PLACE: Final = ("url", "site", "library", "drive_id", "folder")
@@ -36,7 +38,7 @@ class Problem:
     def __str__(self) -> str:
         where = [f"line {self.line}"] if self.line is not None else []
         where += [f"entry {self.entry}"] if self.entry is not None else []
-        return f"{', '.join(where)}: {self.sentence}" if where else self.sentence
+        return visible(f"{', '.join(where)}: {self.sentence}" if where else self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,15 @@ class Entry:
         return Problem(self.line, self.label, sentence)
 
 
-def read_declared(text: str, *, now: int) -> tuple[list[Entry], list[Problem]]:
+def read_declared(
+    text: str, *, now: int, backends: Collection[str] = (EMBEDDED,)
+) -> tuple[list[Entry], list[Problem]]:
     """Read a file of connections.
 
     Args:
         text: TOML: an optional table ``[defaults]``, and ``[[connections]]``.
         now: what ages are counted back from, in milliseconds since the epoch.
+        backends: the ingestion backends that a policy may name.
 
     Returns:
         The entries whose place can be looked for, whatever else is wrong with them, and
@@ -107,6 +112,10 @@ def read_declared(text: str, *, now: int) -> tuple[list[Entry], list[Problem]]:
     entries: list[Entry] = []
     for number, (table, line) in enumerate(zip(tables, starts, strict=False), start=1):
         entry, wrong = _entry(lines, number, line, {**defaults, **table}, own=set(table), now=now)
+        name = entry.written.get("backend", EMBEDDED)
+        if name not in backends:
+            sentence = f"backend is '{name}'; allowed: {', '.join(backends)}."
+            wrong.append(Problem(_line_within(lines, line, "backend"), entry.label, sentence))
         problems += wrong
         entries.append(entry)
     entries, wrong = _named_once(entries)
@@ -151,6 +160,10 @@ def _entry(
         else:
             odd.add(key)
             wrong(key, f"{key} is {value!r}; allowed: a text with characters.")
+    sentence = name_problem(texts["name"]) if "name" in texts else None
+    if sentence:
+        odd.add("name")
+        wrong("name", sentence)
     misplaced = None if odd & {*_PLACE} else _place_problem(texts)
     if misplaced:
         wrong("", misplaced)

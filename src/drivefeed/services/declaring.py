@@ -72,7 +72,7 @@ async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Dec
             lists their drives.
     """
     catalog = parts.catalog
-    entries, problems = read_declared(text, now=catalog.clock.now())
+    entries, problems = read_declared(text, now=catalog.clock.now(), backends=parts.backends.names)
     at_a_time = asyncio.Semaphore(_AT_A_TIME)
 
     async def find(entry: Entry) -> tuple[Entry, Found | list[str]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.looking import Look
     from drivefeed.sources.graph.places import Address
     from drivefeed.sources.graph.source import GraphSource
+    from drivefeed.stages.backends import Backends
 
 
 class Places(Planning, Protocol):
@@ -30,6 +31,11 @@ class Places(Planning, Protocol):
     @property
     def source(self) -> GraphSource:
         """The source that can look for places."""
+        ...
+
+    @property
+    def backends(self) -> Backends:
+        """The ingestion backends that a policy may name."""
         ...
 
 

@@ -142,6 +142,14 @@ def test_a_client_secret_from_standard_input(desk: Desk) -> None:
     assert "Account 'app' was added." in added.stdout
     assert "signs in" in added.stdout
     tried = desk.json("account", "test", "app")
+    assert "clock" not in tried["words"]
+    desk.sim.skew = 600.0
+    try:
+        off = desk.json("account", "test", "app")
+    finally:
+        desk.sim.skew = 0.0
+    assert re.search("clock of this machine is (59|60).* behind", off["words"])
+    assert "NTP" in off["words"]
     assert tried["can_sign_in"]
     (listed,) = desk.json("account", "list")
     assert (listed["sign_in"], listed["state"], listed["declared"]) == ("secret", "ok", False)
