@@ -15,7 +15,7 @@ from support.processes import environment
 HERE = Path(__file__).parent
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk, which Linux can do")
 def test_a_full_disk_loses_nothing_and_work_goes_on_when_there_is_room(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Town:
         return one
 
 
-@pytest.fixture(params=[FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+@pytest.fixture(params=[FEW, MANY])
 def count(request: pytest.FixtureRequest) -> int:
     files: int = request.param
     return files
@@ -112,7 +112,7 @@ def _bucket(seaweed: SeaweedServer) -> Any:
     return resource.Bucket(BUCKET)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
     town: Town, folder: Path, count: int, seaweed: SeaweedServer
 ) -> None:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from support.seaweed import SeaweedServer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# The cells take minutes of computing time together; what is most likely to happen is tested in
+# `make test` part by part: tests/integration/queue, integration/stores, acceptance/test_bad_times.
+pytestmark = [pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 FILES = 3
 
 
