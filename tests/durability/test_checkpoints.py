@@ -187,7 +187,11 @@ def told(book: Book, request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", sorted(checkpoints(), key=lambda one: (place_of(one), one)))
+@pytest.mark.parametrize(
+    "name",
+    sorted(checkpoints(), key=lambda one: (place_of(one), one)),
+    ids=lambda one: f"{place_of(one)}: {one}",
+)
 def test_killed_here_nothing_is_lost_and_nothing_happens_twice(book: Book, name: str) -> None:
     lived = book.of(place_of(name))
     assert name not in lived.spared, f"no life passed it; {lived.trouble}"

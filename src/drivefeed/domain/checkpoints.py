@@ -65,6 +65,7 @@ COMMITS: dict[str, str] = {
     "index_job.create": "The embedded backend takes a job.",
     "index_job.finish": "A job of the embedded backend ends.",
     "index_job.progress": "A job of the embedded backend got further.",
+    "index_job.read": "A file that was under way at a death is known to be read without harm.",
     "index_job.shown": "The embedded backend notes what is shown of a job.",
     "key.create": "A key or a link for the status page is made.",
     "key.revoke": "A key is revoked.",
