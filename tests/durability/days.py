@@ -122,6 +122,8 @@ class Day:
         late = [name for name in names if not name.startswith(EARLY)]
         self.run.armed = set(names) - set(late)
         for number, hour in enumerate(hours):
+            # A life dies only at the names it was given when it began.
+            self.run.abandon()
             self.run.armed |= set(late[number :: len(hours) - 2] if number < len(hours) - 2 else ())
             hour()
 

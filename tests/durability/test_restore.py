@@ -248,7 +248,7 @@ async def test_so_does_one_with_many_files(
 async def restore_an_hour_ago(
     village: Village, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, bulk: int = 0
 ) -> None:
-    monkeypatch.setattr("drivefeed.daemon._spare_the_collector", lambda: None)
+    monkeypatch.setattr("drivefeed.daemon.spare_the_collector", lambda: None)
     monkeypatch.setattr("drivefeed.keeping.RECOVERY_SECONDS", 0.3)
     for name in ("edited", "deleted", "lost and found", "renamed", "untouched", "calm"):
         village.write(name, "old crane")

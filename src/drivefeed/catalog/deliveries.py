@@ -261,9 +261,7 @@ async def unclaimed(connection: AsyncConnection, numbers: Mapping[str, int]) -> 
             )
         )
         found += [
-            _reminder(row)
-            for row in rows.mappings()
-            if row["number"] == numbers[row["subject_id"]]
+            _reminder(row) for row in rows.mappings() if row["number"] == numbers[row["subject_id"]]
         ]
     return found
 
