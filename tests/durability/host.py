@@ -45,28 +45,6 @@ def live(job: dict[str, Any]) -> None:
         setattr(importlib.import_module(owner), name, given)
     hurry(job["tick_seconds"])
     wrap_ports(places)
-    import cProfile, atexit
-
-    prof = cProfile.Profile() if os.environ.get("CP2_PROF") else None
-    if prof:
-        k = os.kill
-
-        def kill(pid, sig):
-            if pid == os.getpid():
-                prof.disable()
-                prof.dump_stats(f"/tmp/cp2-prof/{pid}.prof")
-                import resource
-
-                with open("/tmp/cp2-prof/cpu", "a") as f:
-                    a = resource.getrusage(resource.RUSAGE_SELF)
-                    b = resource.getrusage(resource.RUSAGE_CHILDREN)
-                    f.write(
-                        f"{a.ru_utime + a.ru_stime:.2f} {b.ru_utime + b.ru_stime:.2f} {len(places.passed)}\n"
-                    )
-            k(pid, sig)
-
-        os.kill = kill
-        prof.enable()
     try:
         run(job)
     finally:
