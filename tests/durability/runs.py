@@ -70,7 +70,7 @@ def quota(day: Day) -> None:
     waits = "SELECT 1 FROM imports WHERE hold = 'quota'"
     fits = "SELECT 1 FROM imports WHERE state = 'settled'"
     day.run.up(
-        until=lambda: len(day.run.rows(fits)) == 4 and day.run.rows(waits),  # noqa: PLR2004
+        until=lambda: len(day.run.rows(fits)) == 4 and day.run.rows(waits),
         what="one that waits for pages",
     )
     day.run.does("usage", "correct", "--pages=-1", "--reason", "Counted twice.")
