@@ -202,6 +202,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         host=settings.web_host,
         port=settings.web_port,
         url=settings.web_url,
+        folder=settings.data_dir,
         seek=seek,
         credentials=backend_credentials(settings),
     )

@@ -85,9 +85,11 @@ def make_data_dir(settings: Settings) -> None:
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
+        what = f"The data folder '{settings.data_dir}' cannot be made: {error.strerror}."
+        if settings.data_dir.is_file():
+            what = f"'{settings.data_dir}' is a file, and a folder for data is wanted."
         raise NeedsAttention(
-            f"The data folder '{settings.data_dir}' cannot be made: {error.strerror}. "
-            "Choose another one with DRIVEFEED_DATA_DIR.",
+            f"{what} Name another one with --data or DRIVEFEED_DATA_DIR.",
             reason=Reason.MISCONFIGURED,
         ) from error
 

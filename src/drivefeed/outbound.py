@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from drivefeed.certificate_files import authorities_in, blocks_in
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
@@ -78,10 +79,10 @@ class Outbound:
         """Return a copy with what is not empty put in place of what was there.
 
         Raises:
-            NeedsAttention: a proxy is no URL that can be used, or the CA file cannot be read.
+            NeedsAttention: a proxy is no URL that can be used, or the CA file holds no authorities.
         """
         if ca_file:
-            _readable(ca_file)
+            authorities_in(ca_file)
         return replace(
             self,
             http_proxy=_proxy(http_proxy) if http_proxy else self.http_proxy,
@@ -116,7 +117,7 @@ class Outbound:
             more: further files with authorities, of an account for example.
 
         Raises:
-            NeedsAttention: a file cannot be read.
+            NeedsAttention: a file cannot be read, or holds no certificates.
         """
         files = [one for one in dict.fromkeys((self.ca_file, *more)) if one]
         if not files:
@@ -124,7 +125,7 @@ class Outbound:
         import certifi
 
         usual = os.environ.get("SSL_CERT_FILE") or certifi.where()
-        return _bundle([_readable(one) for one in (usual, *files)], self.folder)
+        return _bundle([*blocks_in(usual), *map(authorities_in, files)], self.folder)
 
     def tls(self, *more: str | None) -> ssl.SSLContext:
         """Return a context that trusts the usual authorities, ``ca_file`` and ``more``.
@@ -132,15 +133,14 @@ class Outbound:
         Loading them takes some ten milliseconds, so call this in a thread.
 
         Raises:
-            NeedsAttention: a file cannot be read.
+            NeedsAttention: a file cannot be read, or holds no certificates.
         """
         import httpx
 
         context = httpx.create_ssl_context()
         for one in dict.fromkeys((self.ca_file, *more)):
             if one:
-                _readable(one)
-                _load(context, one)
+                context.load_verify_locations(cadata=authorities_in(one).decode("ascii"))
         return context
 
     def transport(
@@ -229,26 +229,6 @@ def _covers(entry: str, host: str, port: int) -> bool:
         return address in ip_network(entry.strip("[]"), strict=False)
     except ValueError:
         return False
-
-
-def _readable(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise NeedsAttention(
-            f"The certificate file {path!r} cannot be read ({error.strerror}).",
-            reason=Reason.MISCONFIGURED,
-        ) from error
-
-
-def _load(context: ssl.SSLContext, path: str) -> None:
-    try:
-        context.load_verify_locations(path)
-    except OSError as error:  # ssl.SSLError is one
-        raise NeedsAttention(
-            f"The certificate file {path!r} holds no certificates in PEM ({error}).",
-            reason=Reason.MISCONFIGURED,
-        ) from error
 
 
 def _bundle(parts: list[bytes], folder: Path | None) -> str:

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from drivefeed.domain.names import is_like_secret
 from drivefeed.domain.policy_options import EMBEDDED
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 
 _LEAST_SECRET = 16
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+def _no_secret(text: str) -> str:
+    if is_like_secret(text):
+        raise ValueError("it looks like a secret, and what stands here is shown and logged")
+    return text
+
+
+Shown = Annotated[str, AfterValidator(_no_secret)]
+"""A name or an id that is shown to everybody."""
 
 
 class Section(BaseModel):

@@ -24,6 +24,7 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.setting_problems import problems_in
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
     BackendSettings,
@@ -42,6 +43,8 @@ from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionS
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
+PAGE_URL = r"https?://[^/?#@\\\s]+/?"
+"""A web address without anything behind its host and port."""
 
 
 class Settings(BaseSettings):
@@ -139,7 +142,7 @@ class Settings(BaseSettings):
         default=None, description="Where 'drivefeed up' serves the status page; empty for not."
     )
     web_host: str = Field(default="127.0.0.1", description="Where the status page is bound.")
-    web_url: Annotated[str, Field(pattern="^(https?://[^/]+/?)?$")] = Field(
+    web_url: Annotated[str, Field(pattern=f"^({PAGE_URL})?$")] = Field(
         default="",
         description="Where people reach the status page, if that is another address: a proxy's.",
     )
@@ -211,8 +214,9 @@ def load_settings(**overrides: Any) -> Settings:
     """
     path = os.environ.get(CONFIG_VARIABLE)
     if path and not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "is not there"
         raise NeedsAttention(
-            f"{CONFIG_VARIABLE} names '{path}', and there is no such file.",
+            f"The settings file '{path}' {what}. Name a file with --config or {CONFIG_VARIABLE}.",
             reason=Reason.MISCONFIGURED,
         )
     try:
@@ -220,12 +224,9 @@ def load_settings(**overrides: Any) -> Settings:
         hide(*secrets_in(settings))
         return settings
     except ValidationError as error:
-        lines = [
-            f"  {'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
-            for one in error.errors()
-        ]
+        lines = "\n".join(f"  {one}" for one in problems_in(error))
         raise NeedsAttention(
-            "The settings cannot be used:\n" + "\n".join(lines), reason=Reason.MISCONFIGURED
+            f"The settings cannot be used:\n{lines}", reason=Reason.MISCONFIGURED
         ) from None
     except ValueError as error:
         raise NeedsAttention(

@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from drivefeed.domain.policies import read_policy
 from drivefeed.domain.policy_options import BY_NAME
-from drivefeed.setting_sections import Section
+from drivefeed.setting_sections import Section, Shown
 
 _DAY_SECONDS = 24 * 3600
 
@@ -18,10 +18,10 @@ _DAY_SECONDS = 24 * 3600
 class AccountSettings(Section):
     """An app registration that may read drives (app-only)."""
 
-    name: str = Field(description="What connections call this account.")
-    org: str = Field(default="default", description="The organization that owns it.")
-    tenant_id: str = Field(description="The tenant's id or one of its domains.")
-    client_id: str = Field(description="The app registration's application (client) id.")
+    name: Shown = Field(description="What connections call this account.")
+    org: Shown = Field(default="default", description="The organization that owns it.")
+    tenant_id: Shown = Field(description="The tenant's id or one of its domains.")
+    client_id: Shown = Field(description="The app registration's application (client) id.")
     client_secret: SecretStr = Field(description="One of its client secrets.")
     cloud: str = Field(default="global", description="global, us_l4, us_l5 or china.")
     authority: str | None = Field(

@@ -11,6 +11,7 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from drivefeed.domain.redact import redact
+from drivefeed.domain.visible import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -90,7 +91,7 @@ class _Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, tracebacks included."""
-        return redact(super().format(record))
+        return visible_lines(redact(super().format(record)))
 
 
 class _Forgiving:
@@ -123,9 +124,9 @@ def _leave_out_none(
 def _without_secrets(
     _logger: Any, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Whatever an error says, nobody reads a secret in the log."""
+    """Whatever an error says, nobody reads a secret in the log, and no terminal obeys it."""
     return {
-        key: redact(value) if isinstance(value, str) and key not in _CODES else value
+        key: visible_lines(redact(value)) if isinstance(value, str) and key not in _CODES else value
         for key, value in event.items()
     }
 

@@ -82,13 +82,20 @@ class Codes:
             "interval": 5,
         }
 
-    def answer_device(self, user_code: str, person: Person, *, accept: bool) -> bool:
-        """Record a person's answer to a device code; false for an unknown or dead code."""
+    def of_device(self, user_code: str) -> Pending | None:
+        """Return the sign-in that a code on a device's screen belongs to, while it waits."""
         for pending in self._devices.values():
             if pending.user_code == user_code.upper() and pending.expires >= self._clock.now():
-                pending.accepted, pending.person = accept, person
-                return True
-        return False
+                return pending
+        return None
+
+    def answer_device(self, user_code: str, person: Person, *, accept: bool) -> bool:
+        """Record a person's answer to a device code; false for an unknown or dead code."""
+        pending = self.of_device(user_code)
+        if pending is None:
+            return False
+        pending.accepted, pending.person = accept, person
+        return True
 
     def refuse_device(self, user_code: str, number: int) -> None:
         """End a device code because whoever entered it was refused.

@@ -73,10 +73,14 @@ class SigningIn:
     async def device(self, exchange: Exchange, tenant_id: str, named: str) -> None:
         """Take a person's answer to a device code."""
         options = dict(parse_qsl(exchange.query))
-        decision = options.get("answer", "accept")
+        decision = options.get("answer", self._directory.browser.answer)
         code = options.get("user_code", options.get("otc", ""))
         if not code:
             await exchange.respond(200, _HTML, _CODE_PAGE)
+            return
+        waiting = self._grants.codes.of_device(code)
+        if decision == "ask" and waiting is not None:
+            await self._page(exchange, waiting.app.name, waiting.scope)
             return
         try:
             person = self._person(options, tenant_id, named)

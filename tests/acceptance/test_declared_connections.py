@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from drivefeed.catalog.access_tables import audit_log
+from drivefeed.catalog.control import set_paused
+from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.cli.context import os_user
 from drivefeed.domain.declared import read_declared
@@ -21,7 +23,7 @@ from support.commands import run_command
 from support.offline import Offline, offline
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from acceptance.conftest import Figure
@@ -156,10 +158,43 @@ async def test_changes_are_told_field_by_field_and_what_left_the_file_is_left_al
         (),
         0,
     )
+    plan = await plan_declared(here.parts, text)
+    (back,) = [step for step in plan.steps if step.is_news and step.wanted.name == "Maps 1"]
+    assert ("paused", "yes, since it left the file", "no") in back.changes
     counted = await plan_declared(here.parts, text, count=True)
     back = next(step for step in counted.steps if step.wanted.name == "Books 1")
     assert back.wanted.plan is not None
     assert back.wanted.plan["files"] == 1
+
+
+async def test_what_pruning_paused_is_resumed_when_it_is_declared_again(
+    here: Offline, sim: GraphSim
+) -> None:
+    catalog = here.parts.catalog
+    text = file_of(furnish(sim)[:2])
+    await apply_declaration(here.parts, await plan_declared(here.parts, text), actor="test")
+    found = {one.name: one for one in await all_connections(catalog)}
+    await set_paused(catalog, found["Books 1"], paused=True, actor="a person")
+    nothing = await plan_declared(here.parts, "")
+    assert (len(nothing.left), nothing.declared_before, nothing.leaves_most) == (4, 4, True)
+    assert await apply_declaration(here.parts, nothing, actor="test", prune=True) == 4
+    pruned = {one.name: one for one in await all_connections(catalog)}
+    assert all(one.paused for one in pruned.values())
+    # Whoever pauses what is paused already has decided it.
+    await set_paused(catalog, pruned["Maps 1"], paused=True, actor="a person")
+
+    plan = await plan_declared(here.parts, text)
+    assert await apply_declaration(here.parts, plan, actor="test") == 4
+    now = {row["name"]: (row["paused"], row["pruned"]) for row in await here.rows(connections)}
+    assert now == {
+        **dict.fromkeys(("Books 0", "Maps 0"), (False, False)),
+        **dict.fromkeys(("Books 1", "Maps 1"), (True, False)),
+    }
+    resumed = [row for row in await here.rows(audit_log) if row["action"] == "connection.resumed"]
+    assert len(resumed) == 2
+    again = await plan_declared(here.parts, text)
+    assert not any(step.is_news for step in again.steps)
+    assert not again.leaves_most
 
 
 async def test_two_entries_for_one_folder_and_names_that_are_taken(
@@ -183,6 +218,35 @@ async def test_two_entries_for_one_folder_and_names_that_are_taken(
     taken = f'[[connections]]\nname = "a"\ndrive_id = "{other}"\nfolder = "Maps"\n'
     (problem,) = (await plan_declared(here.parts, taken)).problems
     assert "called 'a' already" in problem.sentence
+
+
+async def test_a_bad_option_hides_no_other_problem_of_its_entry(
+    here: Offline, sim: GraphSim
+) -> None:
+    (drive_id, *_) = furnish(sim)
+    entry = '[[connections]]\nname = "{}"\nmax_size = "50 cows"\n{}\n'
+    text = "".join(
+        entry.format(name, place)
+        for name, place in {
+            "A": f'account = "nobody"\ndrive_id = "{drive_id}"',
+            "B": 'drive_id = "b!of-nobody-at-all"',
+            "C": 'url = "https://files.example.org/somewhere"\naccount = "nobody"',
+            "D": "",
+            "E": f'drive_id = "{drive_id}"\nfolder = "Bokos"',
+        }.items()
+    )
+    told = [str(one) for one in (await plan_declared(here.parts, text)).problems]
+    for name, sentence in (
+        ("A", "the account 'nobody'"),
+        ("B", "b!of-nobody-at-all"),
+        ("C", "files.example.org"),
+        ("C", "the account 'nobody'"),
+        ("D", "It says none of them"),
+        ("E", "Bokos"),
+    ):
+        mine = [one for one in told if f"entry '{name}'" in one]
+        assert any("max_size is '50 cows'" in one for one in mine)
+        assert any(sentence in one for one in mine), (name, told)
 
 
 def test_problems_are_told_all_at_once_each_with_its_line() -> None:
@@ -218,7 +282,8 @@ name = "Good"
 drive_id = "b!y"
 """
     entries, problems = read_declared(text, now=NOW)
-    assert [one.name for one in entries] == ["Good"]
+    assert [one.name for one in entries] == ["One", "Good"], "their places can be looked for"
+    assert entries[0].written == {}
     told = [(one.line, one.entry, one.sentence.split(";")[0]) for one in problems]
     assert told == [
         (1, None, "There is no 'colour'"),
@@ -256,6 +321,26 @@ def simulated(folder: Path, state: Path) -> Iterator[GraphSim]:
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
+
+
+def pruned_and_declared_again(command: Callable[..., Any], file: Path) -> None:
+    """Apply an empty file with --prune, then the file again; at the end Books is paused by hand."""
+    empty = file.with_name("empty.toml")
+    empty.write_text("")
+    prune = ("connections", "apply", str(empty), "--prune")
+    refused = command(*prune, ok=(3,)).stderr
+    assert "declares 0 connections, and --prune would pause 1 of 1" in refused
+    assert "say the same with --yes" in refused
+    shown = command("connections", "plan", str(file)).stdout
+    assert "Nothing to do." in shown
+    assert "Applied: 1 connection." in command(*prune, "--yes").stdout
+    back = command("connections", "plan", str(file)).stdout
+    assert "paused: yes, since it left the file → no" in back
+    assert "Applied: 1 connection." in command("connections", "apply", str(file)).stdout
+    command("connection", "pause", "Books")
+    assert "Books is paused, and stays so until 'drivefeed resume Books'" in (
+        command("connections", "apply", str(file)).stdout
+    )
 
 
 def test_by_command(tmp_path: Path, state: Path) -> None:
@@ -296,6 +381,8 @@ def test_by_command(tmp_path: Path, state: Path) -> None:
         applied = json.loads(command("connections", "apply", str(file), "--count", "--json").stdout)
         assert (applied["touched"], applied["new"][0]["plan"]["files"]) == (1, 2)
         assert "Nothing to do." in command("connections", "apply", str(file)).stdout
+        pruned_and_declared_again(command, file)
+        command("connection", "resume", "Books")
 
         plan = json.loads(command("plan", "books", "--types", "txt", "--json").stdout)
         assert (plan["plan"]["files"], plan["changed"]) == (1, False)
@@ -315,7 +402,9 @@ def test_by_command(tmp_path: Path, state: Path) -> None:
         command("connection", "resume", "library")
         shown = json.loads(command("connection", "show", "Library", "--json").stdout)
         assert [one["action"] for one in shown["changes"]] == [
-            *("connection.added", "connection.changed", "connection.renamed"),
+            *("connection.added", "connection.pruned", "connection.changed"),
+            *("connection.resumed", "connection.paused", "connection.resumed"),
+            *("connection.changed", "connection.renamed"),
             *("connection.paused", "connection.resumed"),
         ]
         assert {one["actor"] for one in shown["changes"]} == {os_user()}

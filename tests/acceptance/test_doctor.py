@@ -144,6 +144,47 @@ def a_lost_key(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
     (here.home / "kept").replace(key)
 
 
+def a_key_file_for_everybody(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    key = here.data / "secret.key"
+    here(*ANOTHER_ACCOUNT, "--no-test", typed="another-secret")
+    key.chmod(0o644)
+    found = [one for one in here.doctor() if one["part"] == "secret key"]
+    assert len(found) == 1, "the same for every account"
+    assert "can be read by others than its owner." in found[0]["words"]
+    yield {("red", "secret key")}, "chmod 600"
+    command = found[0]["remedy"].removeprefix("Run '").partition("'")[0]
+    subprocess.run(shlex.split(command), check=True)
+    here("account", "remove", "idle")
+
+
+def an_older_key(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    key = here.data / "secret.key"
+    key.write_text("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n" + key.read_text())
+    yield {("yellow", "secret key")}, "drivefeed secrets rotate"
+    here("secrets", "rotate")
+
+
+def an_account_that_nobody_uses(
+    here: Installation, sim: GraphSim, *_: object
+) -> Iterator[tuple[Broken, str]]:
+    here(*ANOTHER_ACCOUNT, typed=sim.endpoints.client_secret)
+    yield {("yellow", "account use")}, "remove the account"
+    here("account", "remove", "idle")
+
+
+def settings_of_another_model(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    here.doctor()  # makes the index
+    here.settings("[embedding]", 'provider = "ollama"', 'model = "another"', "dimension = 3")
+    yield {("yellow", "embedding")}, "put the former setting back"
+    here.settings()
+
+
+def a_proxy_that_is_none(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    here.settings("[outbound]", 'https_proxy = "http://proxy.example:99999"')
+    yield {("red", "network")}, "Correct the proxies"
+    here.settings()
+
+
 def no_redis(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
     url, here.redis_url = here.redis_url, f"redis://127.0.0.1:{free_port()}/0"
     here.settings()
@@ -342,6 +383,7 @@ def a_board_of_another_version(here: Installation, *_: object) -> Iterator[tuple
 
 
 GRAPH: list[str] = []
+ANOTHER_ACCOUNT: list[str] = []
 SECRET_UNTIL = ("--secret-stdin", "--expires", "2099-01-31")
 CASES: list[Callable[..., Iterator[tuple[Broken, str]]]] = [
     a_value_that_cannot_be,
@@ -356,6 +398,11 @@ CASES: list[Callable[..., Iterator[tuple[Broken, str]]]] = [
     a_catalog_of_a_newer_version,
     another_journal,
     a_lost_key,
+    a_key_file_for_everybody,
+    an_older_key,
+    an_account_that_nobody_uses,
+    settings_of_another_model,
+    a_proxy_that_is_none,
     no_redis,
     a_redis_that_evicts,
     a_redis_that_forgets,
@@ -403,6 +450,12 @@ def test_a_broken_check_is_the_only_one_and_its_remedy_cures_it(
     valkey_server: ValkeyServer,
 ) -> None:
     GRAPH[:] = [sim.endpoints.graph_url, sim.endpoints.ca_file]
+    ends = sim.endpoints
+    ANOTHER_ACCOUNT[:] = [
+        *("account", "add", "idle", "--secret-stdin", "--tenant", ends.tenant_id),
+        *("--client-id", ends.client_id, "--authority", ends.login_url),
+        *("--graph-url", ends.graph_url, "--ca-file", ends.ca_file),
+    ]
     story = case(here, sim, valkey_server)
     expected, remedy = next(story)
     answer = here("doctor", "--json", ok=(0, 1))
@@ -459,3 +512,18 @@ def test_an_installation_that_nobody_made_yet(tmp_path: Path) -> None:
     found = nothing.doctor()
     assert ill(found).keys() == {("yellow", "catalog"), ("yellow", "daemon"), ("yellow", "queue")}
     assert "drivefeed init" in ill(found)["yellow", "catalog"]
+
+
+def test_an_installation_without_an_account(tmp_path: Path) -> None:
+    made = Installation(tmp_path, "")
+    made("init")
+    found = ill(made.doctor())
+    assert found.keys() == {("yellow", "account"), ("yellow", "daemon"), ("yellow", "queue")}
+    assert "drivefeed account add" in found["yellow", "account"]
+    made.config.write_text("log_level = 'loud'\nnonsense = 1\n")
+    told = made.doctor()
+    assert [one["part"] for one in told] == ["settings", "settings"]
+    assert {one["words"].partition(":")[0] for one in told} == {"log_level", "nonsense"}
+    shown = made("doctor", ok=(1,)).stdout
+    assert "2 findings: 2 red." in shown
+    assert "\u240a" not in shown

@@ -12,6 +12,7 @@ import base64
 import json
 import signal
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,12 +93,19 @@ class Trial:
         }
         (self.home / "job.json").write_text(json.dumps(job))
         self.sim.log.clear()
-        async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
-            for number in range(PROCESSES):
-                group.create_task(self._keep_running(number))
-            while len(token_requests(self.sim)) < refreshes:  # noqa: ASYNC110 - a log has no event
-                await asyncio.sleep(0.05)
-            self.done.touch()
+        try:
+            async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+                for number in range(PROCESSES):
+                    group.create_task(self._keep_running(number))
+                while len(token_requests(self.sim)) < refreshes:  # noqa: ASYNC110 - a log has no event
+                    await asyncio.sleep(0.05)
+                self.done.touch()
+        except TimeoutError:
+            answers = Counter(token_requests(self.sim))
+            pytest.fail(
+                f"{sum(answers.values())} of {refreshes} refreshes after {SECONDS} s and "
+                f"{self.kills} kills; answers by status: {dict(answers)}"
+            )
         credential = DelegatedCredential(
             account, store, clock=SystemClock(), checkpoint=no_checkpoint
         )

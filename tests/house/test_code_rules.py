@@ -22,6 +22,7 @@ LONGER_FOR_A_REASON = {
 }
 EMPTY_WORDS = {"manager", "helper", "util", "utils", "handler", "processor", "data", "info"}
 NAMES_GIVEN_BY_OTHERS = {
+    "data_received": "asyncio calls it on its protocols",
     "data": "the target of an XML parser has a method of this name",
     "FileSystemInfo": "Microsoft Graph calls this facet so",
     "_data_for": "the data folder of a demo",

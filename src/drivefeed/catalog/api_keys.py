@@ -19,12 +19,14 @@ from sqlalchemy import insert, select, update
 from drivefeed.catalog.access_tables import api_keys
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.tables import orgs
-from drivefeed.domain.errors import NotFound, PartDown
+from drivefeed.domain.errors import AlreadyExists, PartDown
+from drivefeed.domain.names import usable_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from sqlalchemy import ColumnElement, RowMapping
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
 
@@ -105,12 +107,16 @@ async def create_key(
     Args:
         lives_ms: how long it is valid; None for as long as nobody revokes it.
         actor: who makes it, for the audit log.
+
+    Raises:
+        AlreadyExists: a key of the org that still lets somebody in is called so.
+        NeedsAttention: it is no name.
     """
     return await create_row(
         catalog,
         Kind.KEY,
         org_id=org_id,
-        name=name,
+        name=usable_name(name),
         scopes=scopes,
         lives_ms=lives_ms,
         actor=actor,
@@ -146,50 +152,6 @@ async def list_keys(catalog: Catalog, *, org_id: str | None = None) -> list[ApiK
     )
 
 
-async def revoke_key(
-    catalog: Catalog, which: str, *, org_id: str | None = None, actor: str = _OURSELVES
-) -> list[ApiKey]:
-    """End a key named by its id, prefix or name, with the sessions it signed in.
-
-    Returns:
-        The keys that were ended; several where keys share a name. Those that were ended before
-        are left out.
-
-    Raises:
-        NotFound: no key is called so.
-    """
-    named = [
-        one
-        for one in await list_keys(catalog, org_id=org_id)
-        if which in {one.key_id, one.prefix, one.name}
-    ]
-    if not named:
-        raise NotFound(
-            f"There is no API key '{which}'. 'drivefeed key list' shows those that there are."
-        )
-    ending = [one for one in named if one.revoked_at is None]
-    now = catalog.clock.now()
-    async with catalog.write("key.revoke") as connection:
-        for one in ending:
-            await connection.execute(
-                update(api_keys)
-                .where(
-                    (api_keys.c.id == one.key_id) | (api_keys.c.made_from == one.key_id),
-                    api_keys.c.revoked_at.is_(None),
-                )
-                .values(revoked_at=now)
-            )
-            await record(
-                connection,
-                org_id=one.org_id,
-                actor=actor,
-                action="key.revoked",
-                subject_id=one.key_id,
-                before={"name": one.name, "prefix": one.prefix},
-            )
-    return ending
-
-
 async def create_row(
     catalog: Catalog,
     kind: Kind,
@@ -212,6 +174,8 @@ async def create_row(
     now = catalog.clock.now()
     key_id = catalog.ids.new()
     async with catalog.write("key.create") as connection:
+        if kind is Kind.KEY:
+            await _refuse_taken(connection, org_id, name, now)
         await connection.execute(
             insert(api_keys).values(
                 id=key_id,
@@ -239,6 +203,24 @@ async def create_row(
             )
     (made,) = await _select(catalog, api_keys.c.id == key_id)
     return FreshKey(made, text)
+
+
+async def _refuse_taken(connection: AsyncConnection, org_id: str, name: str, now: int) -> None:
+    """Refuse a name by which two keys that let somebody in could not be told apart."""
+    found = await connection.execute(
+        select(api_keys.c.name, api_keys.c.prefix).where(
+            _is(Kind.KEY),
+            api_keys.c.org_id == org_id,
+            api_keys.c.revoked_at.is_(None),
+            api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > now),
+        )
+    )
+    for taken, prefix in found:
+        if taken.casefold() == name.casefold():
+            raise AlreadyExists(
+                f"There is an API key '{taken}' ({prefix}) already. Choose another name, or end "
+                "that one with 'drivefeed key revoke'."
+            )
 
 
 async def _select(catalog: Catalog, where: ColumnElement[bool]) -> list[ApiKey]:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select, update
 
 from drivefeed.catalog.audit_log import record
+from drivefeed.catalog.engine import now_of
 from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports
 from drivefeed.catalog.waiting import clear
 from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.names import usable_name
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
@@ -36,9 +40,9 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
     """Give a connection another name.
 
     Raises:
-        NeedsAttention: the name is empty, or another connection of the org has it.
+        NeedsAttention: it is no name, or another connection of the org has it.
     """
-    name = name.strip()
+    name = usable_name(name)
     async with catalog.write("connection.rename") as connection:
         taken = await connection.scalar(
             select(connections.c.id).where(
@@ -47,9 +51,11 @@ async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) ->
                 connections.c.id != one.connection_id,
             )
         )
-        if not name or taken is not None:
-            why = f"Another connection is called '{name}'" if name else "A name has characters"
-            raise NeedsAttention(f"{why}. Choose another name.", reason=Reason.MISCONFIGURED)
+        if taken is not None:
+            raise NeedsAttention(
+                f"Another connection is called '{name}'. Choose another name.",
+                reason=Reason.MISCONFIGURED,
+            )
         if name == one.name:
             return
         await connection.execute(
@@ -70,29 +76,45 @@ async def set_paused(
     catalog: Catalog, one: Connection, *, paused: bool, actor: str = "drivefeed"
 ) -> int:
     """Pause or resume a connection; return how many imports a resume woke."""
-    now = catalog.clock.now()
     async with catalog.write("connection.pause") as connection:
-        if paused != one.paused:
-            await record(
-                connection,
-                org_id=one.org_id,
-                actor=actor,
-                action="connection.paused" if paused else "connection.resumed",
-                subject_id=one.connection_id,
-            )
-        await connection.execute(
-            update(connections).where(connections.c.id == one.connection_id).values(paused=paused)
+        await set_paused_in(connection, one, paused=paused, actor=actor)
+    return 0 if paused else await wake_parked(catalog, one.connection_id)
+
+
+async def set_paused_in(
+    connection: AsyncConnection, one: Connection, *, paused: bool, actor: str
+) -> None:
+    """Pause or resume a connection within a transaction; see :func:`wake_parked` for the rest.
+
+    Whoever does so decides it: that a file stopped declaring it does not count any more.
+    """
+    if paused != one.paused:
+        await record(
+            connection,
+            org_id=one.org_id,
+            actor=actor,
+            action="connection.paused" if paused else "connection.resumed",
+            subject_id=one.connection_id,
         )
-        if paused:
-            return 0
+    await connection.execute(
+        update(connections)
+        .where(connections.c.id == one.connection_id)
+        .values(paused=paused, pruned=False)
+    )
+    if not paused:
         drive = await drive_in(connection, one.drive_id)
-        await wake_drive(connection, drive, due_at=now)
+        await wake_drive(connection, drive, due_at=now_of(connection))
+
+
+async def wake_parked(catalog: Catalog, connection_id: str) -> int:
+    """Let imports go on that were parked while their connection was paused; return how many."""
+    async with catalog.read() as connection:
         parked = await connection.execute(
             select(imports.c.id)
             .join(documents, documents.c.id == imports.c.document_id)
             .join(coverage, coverage.c.document_id == documents.c.id)
             .where(
-                coverage.c.connection_id == one.connection_id,
+                coverage.c.connection_id == connection_id,
                 imports.c.hold == Reason.PAUSED,
             )
         )

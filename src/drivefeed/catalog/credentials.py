@@ -16,10 +16,10 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
-from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.dialect import insert_once
 from drivefeed.catalog.tables import accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.reasons import Reason
 from drivefeed.secrets.ring import Sealed
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.secrets.ring import KeyRing
-
-RESEALED_AT_ONCE = 20
-"""Rows that one transaction of a rotation writes."""
 
 
 class CredentialKind(StrEnum):
@@ -51,21 +48,6 @@ class Credential:
 
     plain: bytes = field(repr=False)
     revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Resealed:
-    """What a step of a rotation did.
-
-    Attributes:
-        last: the id of the last row it looked at; None where there are no more.
-        done: how many rows have the newest key now that had another.
-        refused: for each row that could not be opened, the account's name and a sentence.
-    """
-
-    last: str | None
-    done: int
-    refused: list[tuple[str, str]]
 
 
 async def load(
@@ -92,6 +74,28 @@ async def revision_of(catalog: Catalog, account_id: str, kind: CredentialKind) -
     return None if row is None else int(row["revision"])
 
 
+async def ensure_key(connection: AsyncConnection, ring: KeyRing) -> bool:
+    """Make the key file of a new installation; tell whether it was made.
+
+    Raises:
+        NeedsAttention: the catalog holds sealed secrets already, and their key file is gone.
+    """
+    if not await asyncio.to_thread(lambda: ring.wants_first_key):
+        return False
+    sealed = await _census(connection)
+    if sealed:
+        count = sum(sealed.values())
+        raise NeedsAttention(
+            f"The catalog holds {count} {'secret' if count == 1 else 'secrets'} sealed with key "
+            f"{', '.join(sealed)}, and {ring.place.name} is gone. Bring it back from its copy: a "
+            "new key could not open them. If it is lost for good, write a new one there, made by "
+            "'openssl rand -base64 32' and readable by its owner alone, and give every account its "
+            "secret again with 'drivefeed account reconnect'.",
+            reason=Reason.SECRETS_LOCKED,
+        )
+    return await asyncio.to_thread(ring.make_first_key)
+
+
 async def save(
     catalog: Catalog,
     ring: KeyRing,
@@ -113,6 +117,7 @@ async def save(
     async with catalog.read() as connection:
         row = await _row(connection, account_id, kind)
         org_id = await _org_of(connection, account_id)
+        await ensure_key(connection, ring)
     if (None if row is None else row["revision"]) != after:
         return None
     row_id = catalog.ids.new() if row is None else str(row["id"])
@@ -154,6 +159,7 @@ async def put_in(
     """
     row = await _row(connection, account_id, kind)
     row_id = catalog.ids.new() if row is None else str(row["id"])
+    await ensure_key(connection, ring)
     sealed = await asyncio.to_thread(ring.seal, plain, row_id=row_id)
     values = {
         "sealed": sealed.value,
@@ -197,79 +203,14 @@ async def untouched_tokens(catalog: Catalog, *, since: int) -> list[str]:
 async def census(catalog: Catalog) -> dict[str, int]:
     """Return how many credentials each key sealed, by key id."""
     async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(credentials.c.key_id, func.count()).group_by(credentials.c.key_id)
-        )
-        return Counter({str(key_id): int(count) for key_id, count in rows})
+        return await _census(connection)
 
 
-async def reseal_some(
-    catalog: Catalog, ring: KeyRing, *, beyond: str = "", limit: int = RESEALED_AT_ONCE
-) -> Resealed:
-    """Seal some rows anew that an older key sealed; one transaction.
-
-    A rotation that was interrupted goes on by being started again. Revisions stay, because the
-    values do; a row that was written meanwhile is left as it is, and found by the next rotation
-    if it needs one.
-
-    Args:
-        beyond: only rows whose id comes after this one.
-
-    Raises:
-        NeedsAttention: there is no key to seal with.
-    """
-    newest = await asyncio.to_thread(lambda: ring.newest.key_id)
-    async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(credentials, accounts.c.name.label("account"))
-            .join(accounts, accounts.c.id == credentials.c.account_id)
-            .where(credentials.c.key_id != newest, credentials.c.id > beyond)
-            .order_by(credentials.c.id)
-            .limit(limit)
-        )
-        found = list(rows.mappings())
-    refused: list[tuple[str, str]] = []
-    anew: list[tuple[RowMapping, Sealed]] = []
-    for row in found:
-        try:
-            anew.append((row, await asyncio.to_thread(_resealed, ring, row)))
-        except NeedsAttention as error:
-            refused.append((str(row["account"]), str(error)))
-    done = 0
-    if anew:
-        async with catalog.write("credential.reseal") as connection:
-            for row, sealed in anew:
-                result = await connection.execute(
-                    update(credentials)
-                    .where(
-                        credentials.c.id == row["id"],
-                        credentials.c.revision == row["revision"],
-                        credentials.c.key_id == row["key_id"],
-                    )
-                    .values(sealed=sealed.value, key_id=sealed.key_id)
-                )
-                done += result.rowcount
-    return Resealed(str(found[-1]["id"]) if found else None, done, refused)
-
-
-async def note_rotation(catalog: Catalog, *, key_id: str, actor: str) -> None:
-    """Tell the audit log of every org with credentials that they are sealed by this key now."""
-    async with catalog.write("credential.rotated") as connection:
-        rows = await connection.execute(select(credentials.c.org_id).distinct())
-        for org_id in rows.scalars().all():
-            await record(
-                connection,
-                org_id=str(org_id),
-                actor=actor,
-                action="secrets.rotated",
-                subject_id=str(org_id),
-                after={"key_id": key_id},
-            )
-
-
-def _resealed(ring: KeyRing, row: RowMapping) -> Sealed:
-    plain = ring.unseal(Sealed(row["sealed"], row["key_id"]), row_id=row["id"])
-    return ring.seal(plain, row_id=row["id"])
+async def _census(connection: AsyncConnection) -> dict[str, int]:
+    rows = await connection.execute(
+        select(credentials.c.key_id, func.count()).group_by(credentials.c.key_id)
+    )
+    return Counter({str(key_id): int(count) for key_id, count in rows})
 
 
 async def _row(

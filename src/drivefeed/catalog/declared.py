@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.connecting import Wanted, connect_in, ensure_drive_in
+from drivefeed.catalog.control import set_paused_in, wake_parked
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.domain.identity import drive_key
@@ -25,11 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A connection as the catalog has it; ``declared`` tells whether a file declares it."""
+    """A connection as the catalog has it.
+
+    Attributes:
+        declared: whether a file declares it.
+        pruned: whether it is paused because the file stopped declaring it.
+    """
 
     connection: Connection
     url: str | None
     declared: bool
+    pruned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class Declared:
     Attributes:
         interval_ms: how often its drive is asked for changes where no connection says.
         plan: what its plan counted, if that was asked for.
+        resumed: the connection that it resumes, because pruning paused it.
     """
 
     org_id: str
@@ -51,6 +59,7 @@ class Declared:
     policy: Policy
     url: str | None = None
     plan: Mapping[str, int] | None = None
+    resumed: Connection | None = None
 
 
 async def all_known(catalog: Catalog) -> dict[tuple[str, str, str], Known]:
@@ -68,7 +77,7 @@ async def all_known(catalog: Catalog) -> dict[tuple[str, str, str], Known]:
 
 
 def _known(row: RowMapping) -> Known:
-    return Known(connection_of(row), row["url"], row["declared"])
+    return Known(connection_of(row), row["url"], row["declared"], row["pruned"])
 
 
 def place_key(one: Declared) -> tuple[str, str, str]:
@@ -105,11 +114,13 @@ async def apply_declared(
                 fresh_id=catalog.ids.new(),
                 actor=actor,
             )
+            if one.resumed is not None:
+                await set_paused_in(connection, one.resumed, paused=False, actor=actor)
         for each in pruned:
             await connection.execute(
                 update(connections)
                 .where(connections.c.id == each.connection_id)
-                .values(paused=True, declared=False)
+                .values(paused=True, declared=False, pruned=not each.paused)
             )
             await record(
                 connection,
@@ -120,3 +131,6 @@ async def apply_declared(
                 before={"paused": each.paused, "declared": True},
                 after={"paused": True, "declared": False},
             )
+    for one in wanted:
+        if one.resumed is not None:
+            await wake_parked(catalog, one.resumed.connection_id)

@@ -37,9 +37,11 @@ def migrate(url: str, *, to: str = "head") -> None:
         asyncio.run(alone_to_migrate(url, is_current, lambda connection: _migrate(connection, to)))
         return
     engine = create_engine(url)
-    with engine.begin() as connection:
-        _migrate(connection, to)
-    engine.dispose()
+    try:
+        with engine.begin() as connection:
+            _migrate(connection, to)
+    finally:
+        engine.dispose()
 
 
 def _migrate(connection: Connection, to: str) -> None:

@@ -112,7 +112,9 @@ class Progress:
             whole = self.planned + self.since
             return 100 * (whole - self.waiting) // whole if whole else 100
         done = self.found - self.counts[Standing.IN_PROGRESS] - self.counts[Standing.STALE]
-        return 100 * done // self.found if self.found else 0
+        if not self.found:
+            return 100 if self.listed else 0
+        return 100 * done // self.found
 
 
 _is_live = and_(

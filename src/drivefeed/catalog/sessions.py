@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 from drivefeed.catalog.access_tables import api_keys
 from drivefeed.catalog.api_keys import ApiKey, FreshKey, Kind, Scope, create_row, hash_of
@@ -45,6 +45,10 @@ async def redeem_link(catalog: Catalog, text: str) -> FreshKey | None:
         & api_keys.c.revoked_at.is_(None)
         & (api_keys.c.expires_at > now)
     )
+    async with catalog.read() as connection:
+        # Whoever tries addresses keeps nobody from writing.
+        if await connection.scalar(select(api_keys.c.id).where(usable)) is None:
+            return None
     async with catalog.write("session.begin") as connection:
         # The one statement decides which of two browsers was first.
         spent = await connection.execute(

@@ -156,6 +156,8 @@ connections = Table(
     Column("plan", Text),
     # Whether a file declares it; then `connections apply` may change it.
     flag("declared"),
+    # Whether it is paused because its file did not declare it any more: declared again, it resumes.
+    flag("pruned"),
     # How it was named by whoever connected it.
     Column("url", Text),
     instant("created_at", nullable=False),

@@ -17,6 +17,14 @@ account_app = typer.Typer(
 
 _APP, _PERSON, _PLACE = "An app signs in by", "A person signs in by", "Where"
 
+
+def _day(text: str) -> datetime:
+    try:
+        return datetime.strptime(text.strip(), "%Y-%m-%d")  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        raise typer.BadParameter(f"it is '{text}'; allowed: a day such as 2027-01-31.") from None
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Name = Annotated[str, typer.Argument(help="What connections call the account.")]
 Org = Annotated[str | None, typer.Option("--org", help="The organization that owns it.")]
@@ -70,7 +78,8 @@ Expires = Annotated[
     datetime | None,
     typer.Option(
         "--expires",
-        formats=["%Y-%m-%d"],
+        parser=_day,
+        metavar="YYYY-MM-DD",
         help="The day the client secret ends, to be warned before.",
         rich_help_panel=_APP,
     ),
@@ -223,7 +232,8 @@ def certificate(
     name: Name,
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the certificate to this file.")
+        Path | None,
+        typer.Option("--output", "-o", "--out", help="Write the certificate to this file."),
     ] = None,
     org: Org = None,
     as_json: Json = False,

@@ -15,15 +15,19 @@ from drivefeed.catalog.accounts import Account, all_accounts, change_account, fi
 from drivefeed.catalog.accounts import add_account as add_row
 from drivefeed.catalog.accounts import remove_account as remove_row
 from drivefeed.catalog.connecting import ensure_org
+from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import all_orgs
 from drivefeed.catalog.resuming import resume_account
-from drivefeed.cli.account_show import certificate_words, try_sign_in
+from drivefeed.certificate_files import authorities_in
+from drivefeed.cli.account_show import try_sign_in
 from drivefeed.cli.account_sign_in import person_signs_in
+from drivefeed.cli.account_told import tell_account
 from drivefeed.cli.account_way import bring
-from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, os_user, run
+from drivefeed.cli.context import existing_settings, os_user, run
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
+from drivefeed.domain.names import is_guid, is_tenant, name_problem
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.accounts import graph_account
 from drivefeed.sources.graph.account import CLOUDS, GraphAccount, SignedInUser
@@ -60,10 +64,23 @@ class Place:
             raise typer.BadParameter(f"There is no cloud '{self.cloud}': {', '.join(CLOUDS)}.")
         if not self.tenant_id and not is_personal:
             raise typer.BadParameter("An app signs in to one tenant; name it with --tenant.")
+        # What is wrong is not shown: it may be a secret that was pasted into the wrong place.
+        if self.tenant_id and not is_tenant(self.tenant_id.strip()):
+            raise typer.BadParameter(
+                "--tenant is a tenant's id, or one of its domains such as contoso.onmicrosoft.com; "
+                "for people also organizations, consumers or common."
+            )
+        if not is_guid(self.client_id.strip()):
+            raise typer.BadParameter(
+                "--client-id is the app's Application (client) ID, from the overview of its app "
+                "registration: 00000000-0000-0000-0000-000000000000 in form."
+            )
         if self.authority and not self.authority.startswith("https://"):
             raise typer.BadParameter("The authority is an address that begins with https://.")
         if self.ca_file and not self.ca_file.is_file():
             raise typer.BadParameter(f"There is no file '{self.ca_file}'.")
+        if self.ca_file:
+            authorities_in(str(self.ca_file))
         return {
             "tenant_id": (self.tenant_id or "common").strip(),
             "client_id": self.client_id.strip(),
@@ -83,11 +100,12 @@ def add_account(
             "Say how it signs in: --secret-file, --secret-stdin, --certificate, "
             "--make-certificate, --workload-token-file, --device or --browser."
         )
-    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise typer.BadParameter(f"A name is one line of at most {_LONGEST_NAME} characters.")
+    problem = name_problem(name.strip(), longest=_LONGEST_NAME)
+    if problem is not None:
+        raise typer.BadParameter(problem)
     columns = place.columns(is_personal=way.is_personal)
     account, brought, tried = run(_add(name.strip(), org, way, columns, test=test, as_json=as_json))
-    _tell(f"Account '{account.name}' was added.", account, brought, tried, as_json=as_json)
+    tell_account(f"Account '{account.name}' was added.", account, brought, tried, as_json=as_json)
 
 
 async def _add(
@@ -108,8 +126,7 @@ async def _add(
                 f"There is an account '{name}' already. Choose another name, or give it a new "
                 "sign-in with 'drivefeed account reconnect'."
             )
-        # Before anybody signs in for nothing.
-        await asyncio.to_thread(lambda: parts.ring.newest)
+        await _can_seal(parts)
         draft = GraphAccount(
             account_id="",
             name=name,
@@ -138,7 +155,7 @@ def reconnect_account(name: str, org: str | None, way: Way, *, test: bool, as_js
     words = f"Account '{account.name}' has a new sign-in."
     if woken:
         words += f" {count_of(woken, 'file')} that waited for it will go on."
-    _tell(words, account, brought, tried, as_json=as_json)
+    tell_account(words, account, brought, tried, as_json=as_json)
 
 
 async def _reconnect(
@@ -157,7 +174,7 @@ async def _reconnect(
                 "Say what is new: --secret-file, --secret-stdin, --certificate or "
                 "--make-certificate."
             )
-        await asyncio.to_thread(lambda: parts.ring.newest)
+        await _can_seal(parts)
         # Somebody who signed in before is the only one who may sign in again.
         person = SignedInUser(row.user_id or "", row.user_name or "")
         before = graph_account(row, person, parts.outbound)
@@ -201,6 +218,17 @@ async def signing_parts() -> AsyncIterator[AccountParts]:
         yield await open_accounts(settings, catalog)
 
 
+async def _can_seal(parts: AccountParts) -> None:
+    """Find out whether there is a key to seal with, before anybody signs in for nothing.
+
+    Raises:
+        NeedsAttention: there is none; the sentence says what to do.
+    """
+    async with parts.catalog.read() as connection:
+        await ensure_key(connection, parts.ring)
+    await asyncio.to_thread(lambda: parts.ring.newest)
+
+
 async def _bring(parts: AccountParts, account: GraphAccount, way: Way, *, as_json: bool) -> Brought:
     clock = parts.catalog.clock
     return await bring(
@@ -239,39 +267,3 @@ async def _org(parts: AccountParts, named: str | None) -> tuple[str, str]:
     if known:
         return known[0].org_id, known[0].name
     return await ensure_org(parts.catalog, DEFAULT_ORG), DEFAULT_ORG
-
-
-def _tell(
-    words: str, account: Account, brought: Brought, tried: Tried | None, *, as_json: bool
-) -> None:
-    made = brought.certificate
-    if as_json:
-        print_json(
-            {
-                "account_id": account.account_id,
-                "name": account.name,
-                "org": account.org,
-                "sign_in": account.sign_in,
-                "user_name": account.user_name,
-                "expires_at": account.expires_at,
-                "can_sign_in": tried.can if tried else None,
-                "words": tried.words if tried else None,
-                "certificate": made.public_pem if made else None,
-                "thumbprint": made.sha1 if made else None,
-            }
-        )
-    else:
-        say(escape(words))
-        if account.user_name:
-            say(f"It reads what {escape(account.user_name)} may read.")
-        if made is not None:
-            say(certificate_words(made))
-        if tried is None and made is not None:
-            say(
-                "Upload the certificate under 'Certificates & secrets' of the app registration, "
-                f"then run 'drivefeed account test {escape(account.name)}'."
-            )
-        if tried is not None:
-            say(escape(tried.words))
-    if tried is not None and not tried.can:
-        raise typer.Exit(EXIT_NOT_CLEAN)

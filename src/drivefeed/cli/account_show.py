@@ -13,10 +13,12 @@ from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.accounts import Account, SignInKind, all_accounts, find_account
 from drivefeed.catalog.credentials import CredentialKind, load
+from drivefeed.cli.account_clock import clock_words
 from drivefeed.cli.context import EXIT_NOT_CLEAN, existing_settings, run
 from drivefeed.cli.output import escape, new_table, print_json, say
 from drivefeed.cli.words import count_of, local_time, meaning_of, remedy_of
-from drivefeed.domain.errors import DrivefeedError, NotFound
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
+from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.claims import TokenClaims, read_claims
 
 if TYPE_CHECKING:
@@ -33,10 +35,13 @@ _WAYS = {
 }
 _COLOURS = {
     AccountState.OK: "green",
+    AccountState.UNREACHED: "yellow",
     AccountState.NEEDS_SIGN_IN: "red",
     AccountState.MISCONFIGURED: "red",
     AccountState.BLOCKED: "red",
 }
+_SAID_WITH = frozenset({Reason.SECRETS_LOCKED})
+"""Reasons whose sentence says what to do, each time something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +51,35 @@ class Tried:
     Attributes:
         can: whether there is a token.
         words: as whom and with which rights, or why not.
+        remedy: what to do, where the words do not say it.
     """
 
     can: bool
     words: str
     claims: TokenClaims | None = None
+    remedy: str = ""
 
 
 async def try_sign_in(parts: AccountParts, row: Account) -> Tried:
     """Sign in once; the account's state is kept as it turns out."""
     account = parts.accounts.get(row.account_id)
     if account is None:
-        return Tried(can=False, words=row.detail or f"Account '{row.name}' cannot be opened.")
+        trouble = parts.book.trouble(row.account_id)
+        return Tried(can=False, words=str(trouble or f"Account '{row.name}' cannot be opened."))
     credential = parts.credential(account)
     try:
         token = await credential.get_token(account.scope)
+    except NeedsAttention as error:
+        return Tried(can=False, words=str(error), remedy=remedy_of(error.reason))
     except DrivefeedError as error:
         return Tried(can=False, words=str(error))
     finally:
         await credential.close()
     claims = read_claims(token.token)
-    return Tried(can=True, words=_rights(row, claims), claims=claims)
+    words = _rights(row, claims)
+    # It works today; certificates and tokens do not for long where the clock is wrong.
+    clock = await clock_words(account, parts.catalog.clock)
+    return Tried(can=True, words=f"{words} {clock}".rstrip(), claims=claims)
 
 
 def _rights(row: Account, claims: TokenClaims | None) -> str:
@@ -108,7 +121,14 @@ def list_accounts(*, as_json: bool) -> None:
     say(table)
     for one in found:
         if one.reason is not None:
-            say(f"{escape(one.name)}: {remedy_of(one.reason)}")
+            say(f"{escape(one.name)}: {escape(_advice(one))}")
+
+
+def _advice(one: Account) -> str:
+    """Return what to do about an account; what was said of it where that tells it better."""
+    if one.reason in _SAID_WITH and one.detail:
+        return one.detail
+    return remedy_of(one.reason or "")
 
 
 async def _all() -> list[Account]:
@@ -141,10 +161,13 @@ def show_account(name: str, org: str | None, *, as_json: bool) -> None:
     for label, value in facts.items():
         if value:
             say(f"{label:>13}  {escape(str(value))}")
+    if one.reason is None and one.detail:
+        say(f"{'said':>13}  {escape(one.detail)}")
     if one.reason is not None:
         say(f"{'why':>13}  {meaning_of(one.reason)}")
         say(f"{'said':>13}  {escape(one.detail or '')}")
-        say(f"{'do':>13}  {remedy_of(one.reason)}")
+        if one.reason not in _SAID_WITH:
+            say(f"{'do':>13}  {remedy_of(one.reason)}")
 
 
 async def _one(name: str, org: str | None) -> Account:
@@ -171,8 +194,8 @@ def tell_sign_in(name: str, org: str | None, *, as_json: bool) -> None:
         )
     else:
         say(escape(tried.words))
-        if row.reason is not None and not tried.can:
-            say(remedy_of(row.reason))
+        if tried.remedy:
+            say(tried.remedy)
     if not tried.can:
         raise typer.Exit(EXIT_NOT_CLEAN)
 

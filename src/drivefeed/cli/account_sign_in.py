@@ -7,8 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import typer
-
+from drivefeed.cli.output import echo
 from drivefeed.cli.words import local_time
 from drivefeed.sources.graph.sign_in import DeviceCode, sign_in_by_browser, sign_in_by_device
 
@@ -31,7 +30,7 @@ async def person_signs_in(
     """
 
     def tell(words: str) -> None:
-        typer.echo(words, err=as_json)
+        echo(words, err=as_json)
 
     async def show_code(code: DeviceCode) -> None:
         until = local_time(code.expires_at).strftime("%H:%M")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from drivefeed.cli import backend, commands, connection, connections, key
 from drivefeed.cli.account import account_app
@@ -22,8 +23,19 @@ EXIT_CODES = (
     "error says what."
 )
 
+
+class _Commands(TyperGroup):
+    """All commands; remembers which one was typed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; see Click's ``Group``, of which Typer has a copy of its own."""
+        options.words = tuple(args[:2])
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="drivefeed",
+    cls=_Commands,
     help="Keeps OneDrive and SharePoint folders flowing into search: nothing lost, nothing twice.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
@@ -57,6 +69,7 @@ def everywhere(
     """Options of all commands; they come before the command's name."""
     options.data_dir = data_dir
     options.config = config
+    options.told_folder = False
 
 
 for panel, group in commands.PANELS.items():
@@ -78,13 +91,12 @@ def main() -> None:
     try:
         app(prog_name="drivefeed")
     except Exception as error:
-        from drivefeed.cli.trouble import give_up_output, sentence_of, tell_defect
-        from drivefeed.domain.redact import redact
+        from drivefeed.cli.trouble import complain, give_up_output, sentence_of, tell_defect
 
         words = sentence_of(error)
         if words is None:
             sys.excepthook = tell_defect
             raise
-        sys.stderr.write(f"drivefeed: {redact(words)}\n")
+        complain(f"drivefeed: {words}")
         give_up_output()
         sys.exit(EXIT_TROUBLE)

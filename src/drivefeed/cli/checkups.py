@@ -17,6 +17,8 @@ from drivefeed.cli.checkups_accounts import AccountChecks
 from drivefeed.cli.checkups_parts import PartChecks
 from drivefeed.cli.checkups_settings import settings_findings
 from drivefeed.cli.context import daemon_client
+from drivefeed.cli.words import count_of
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.keeping import places_of
 from drivefeed.outward import outbound_of
 from drivefeed.services.checkups.catalogs import catalog_findings
@@ -42,6 +44,10 @@ if TYPE_CHECKING:
     from drivefeed.settings import Settings
 
 CATALOG_SECONDS = 20.0
+_BRING_BACK = (
+    "Bring back the key that sealed them (secret.key in the data folder, or DRIVEFEED_SECRET_KEY); "
+    "if it is lost, enter the secrets of the accounts again with 'drivefeed account reconnect'."
+)
 
 
 async def examine(
@@ -153,20 +159,24 @@ class Doctor:
         count = sum(sealed.values())
         if not count:
             return [green("secret key", "Nothing is sealed yet.")]
-        remedy = (
-            "Bring back the key that sealed them (secret.key in the data folder, or "
-            "DRIVEFEED_SECRET_KEY); if it is lost, enter the secrets of the accounts again with "
-            "'drivefeed account reconnect'."
-        )
+        try:
+            newest = (await asyncio.to_thread(lambda: ring.newest)).key_id
+        except NeedsAttention as error:
+            return [_key_trouble(str(error))]
         shut = await catalog_examination.unopened(self.catalog, ring)
-        if shut:
-            told = {name: f"The credential of '{name}': {words}" for name, words in shut.items()}
-            return [red("secret key", words, remedy, subject=name) for name, words in told.items()]
-        old = len(set(sealed) - {(await asyncio.to_thread(lambda: ring.newest)).key_id})
-        if old:
-            words = f"All {count} credentials open, some of them with an older key."
+        by_words: dict[str, list[str]] = {}
+        for name, words in shut.items():
+            by_words.setdefault(words, []).append(f"'{name}'")
+        if by_words:
+            return [
+                red("secret key", f"Of {', '.join(names)}: {words}", _BRING_BACK)
+                for words, names in by_words.items()
+            ]
+        credentials = count_of(count, "credential")
+        if set(sealed) - {newest}:
+            words = f"Opens {credentials}, not all of them with the newest key."
             return [yellow("secret key", words, "Run 'drivefeed secrets rotate'.")]
-        return [green("secret key", f"Opens each of {count} credentials.")]
+        return [green("secret key", f"Opens {credentials}, all that are sealed.")]
 
     async def _deliveries(self) -> list[Finding]:
         if self.catalog is None:
@@ -177,6 +187,20 @@ class Doctor:
 
     async def _network(self) -> list[Finding]:
         """Add a check for every host that is needed, and for what is read through it."""
-        hosts = Hosts(outbound_of(self.settings), self.around.clock)
+        try:
+            way = outbound_of(self.settings)
+        except NeedsAttention as error:
+            remedy = (
+                "Correct the proxies and the CA file of the section outbound, or the variables "
+                "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."
+            )
+            return [red("network", str(error), remedy)]
+        hosts = Hosts(way, self.around.clock)
         await AccountChecks(self, hosts).add_all()
         return []
+
+
+def _key_trouble(said: str) -> Finding:
+    """Tell why the keys cannot be read, whatever they sealed; what to do is in the same words."""
+    words, _, remedy = said.partition(". ")
+    return red("secret key", f"{words.rstrip('.')}.", remedy or "Let drivefeed read the keys.")

@@ -160,7 +160,7 @@ class AccountChecks:
             if reason is Reason.CLOCK_WRONG and not self._doctor.examination.stands("clock"):
                 remedy = "Cure the clock first."
                 return [Finding("account", Colour.GREY, tried.words, remedy, row.name)]
-            remedy = remedy_of(reason) if reason else "Look with 'drivefeed account show'."
+            remedy = tried.remedy or "Look with 'drivefeed account show'."
             return [red("account", tried.words, remedy, subject=row.name)]
         unused = [] if row.drives else [_unused(row)]
         ends = self._expiry(after)

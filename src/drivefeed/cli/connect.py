@@ -177,7 +177,7 @@ def _tell(outcome: Outcome) -> None:
             say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
     else:
         say(f"It is connected already, as '{escape(choice.same.name)}'; nothing changes.")
-    tell_plan(outcome.plan, with_options=False)
+    tell_plan(outcome.plan, with_options=False, with_change=outcome.is_news)
     _tell_end(outcome)
 
 

@@ -188,7 +188,7 @@ async def _change(
         found = await plan_change(parts, meant, policy)
         is_news = policy != meant.policy
         if not as_json:
-            tell_plan(found)
+            tell_plan(found, with_change=is_news)
         if is_news and not plan:
             apply = apply or (not as_json and on_terminal() and typer.confirm("Change it?"))
         if is_news and apply:

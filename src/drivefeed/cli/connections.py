@@ -13,6 +13,9 @@ _Prune = Annotated[
     bool,
     typer.Option("--prune", help="Pause what the file does not declare any more; erase nothing."),
 ]
+_Yes = Annotated[
+    bool, typer.Option("--yes", help="Pause also where that is more than half; do not ask.")
+]
 _Count = Annotated[
     bool,
     typer.Option("--count", help="Count what would be imported as well; lists whole libraries."),
@@ -35,9 +38,14 @@ def plan(
 
 @app.command()
 def apply(
-    file: _File, *, prune: _Prune = False, count: _Count = False, as_json: _Json = False
+    file: _File,
+    *,
+    prune: _Prune = False,
+    yes: _Yes = False,
+    count: _Count = False,
+    as_json: _Json = False,
 ) -> None:
     """Connect and change what a file declares: all of it, or nothing if one entry is wrong."""
     from drivefeed.cli.connections_work import declare
 
-    declare(file, apply=True, prune=prune, count=count, as_json=as_json)
+    declare(file, apply=True, prune=prune, yes=yes, count=count, as_json=as_json)

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from drivefeed.cli.context import EXIT_TROUBLE, account_parts, os_user, run
-from drivefeed.cli.output import escape, print_json, say
+from drivefeed.cli.output import escape, on_terminal, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.services.declaring import apply_declaration, plan_declared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from drivefeed.services.declaring import Declaration, Step
 
 
-def declare(file: Path, *, apply: bool, prune: bool, count: bool, as_json: bool) -> None:
-    """Plan a file of connections, or apply it."""
+def declare(
+    file: Path, *, apply: bool, prune: bool, count: bool, as_json: bool, yes: bool = False
+) -> None:
+    """Plan a file of connections, or apply it.
+
+    Args:
+        yes: pause without asking, also where most of what was declared left the file.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise NeedsAttention(
             f"'{file}' is no text in UTF-8.", reason=Reason.MISCONFIGURED
         ) from error
-    found, touched = run(_declare(text, apply=apply, prune=prune, count=count))
+
+    def may_prune(found: Declaration) -> bool:
+        return yes or not found.leaves_most or _confirmed(found, file, as_json=as_json)
+
+    found, touched = run(_declare(text, may_prune, apply=apply, prune=prune, count=count))
     if as_json:
         print_json(_answer(found, touched, applied=apply and not found.problems))
     elif found.problems:
@@ -44,11 +57,39 @@ def declare(file: Path, *, apply: bool, prune: bool, count: bool, as_json: bool)
         raise typer.Exit(EXIT_TROUBLE)
 
 
-async def _declare(text: str, *, apply: bool, prune: bool, count: bool) -> tuple[Declaration, int]:
+def _confirmed(found: Declaration, file: Path, *, as_json: bool) -> bool:
+    """Ask whether most of what was declared is to be paused.
+
+    Raises:
+        NeedsAttention: there is nobody to ask.
+    """
+    words = (
+        f"'{file}' declares {count_of(len(found.steps), 'connection')}, and --prune would pause "
+        f"{len(found.left)} of {found.declared_before} that were declared before"
+    )
+    if as_json or not (on_terminal() and sys.stdin.isatty()):
+        raise NeedsAttention(
+            f"{words}: that is more than half, so nothing was changed. If it is the right file, "
+            "say the same with --yes.",
+            reason=Reason.MISCONFIGURED,
+        )
+    return typer.confirm(f"{words}. Pause them?")
+
+
+async def _declare(
+    text: str,
+    may_prune: Callable[[Declaration], bool],
+    *,
+    apply: bool,
+    prune: bool,
+    count: bool,
+) -> tuple[Declaration, int]:
     async with account_parts() as parts:
         found = await plan_declared(parts, text, count=count)
         touched = 0
         if apply and not found.problems:
+            if prune and found.left and not await asyncio.to_thread(may_prune, found):
+                raise typer.Abort
             touched = await apply_declaration(parts, found, actor=os_user(), prune=prune)
     return found, touched
 
@@ -56,6 +97,14 @@ async def _declare(text: str, *, apply: bool, prune: bool, count: bool) -> tuple
 def _tell(found: Declaration, touched: int, *, applied: bool, prune: bool) -> None:
     for step in found.steps:
         _tell_step(step)
+        if step.known is not None and step.known.paused and step.wanted.resumed is None:
+            name, command = step.known.name, f"drivefeed resume {quote(step.known.name)}"
+            say(
+                f"[yellow]![/] [bold]{escape(name)}[/] is paused, and stays so until "
+                f"'{escape(command)}'."
+            )
+    if not found.steps:
+        say("[yellow]The file declares no connection.[/]")
     for one in found.left:
         fate = "paused" if prune else "left alone; --prune pauses it"
         say(f"[yellow]-[/] [bold]{escape(one.name)}[/] is not in the file any more: {fate}.")

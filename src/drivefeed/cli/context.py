@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import json
 import os
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 
 from drivefeed.domain.errors import NeedsAttention, NotFound, Part, PartDown
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.visible import visible
 from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
@@ -37,15 +39,33 @@ EXIT_TROUBLE = 3
 EXIT_INTERRUPTED = 130
 """Ctrl-C ended a command before it had its answer."""
 
+_LOOKING = frozenset(
+    {
+        *("status", "imports", "why", "search", "verify", "doctor", "support-bundle", "queues"),
+        *("board-env", "browse", "plan", "probe", "registration", "notices", "version", "demo"),
+        *("account list", "account show", "account test", "account certificate"),
+        *("org list", "key list", "connection list", "connection show", "connections plan"),
+        "secrets status",
+    }
+)
+"""Commands that change nothing, so that it matters less where they look."""
+
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Options:
-    """What stands before the command's name."""
+    """What stands before the command's name, and the command.
+
+    Attributes:
+        words: its name and the word that comes next, of a group that of the command.
+        told_folder: whether it was said already whose data folder it is.
+    """
 
     data_dir: Path | None = None
     config: Path | None = None
+    words: tuple[str, ...] = ()
+    told_folder: bool = False
 
 
 options = Options()
@@ -59,6 +79,7 @@ def settings_for_commands() -> Settings:
     from drivefeed.settings import CONFIG_VARIABLE, load_settings
 
     overrides = _named_folder()
+    _tell_folder(overrides)
     named = settings_file()
     before = os.environ.get(CONFIG_VARIABLE)
     if named:
@@ -92,6 +113,22 @@ def _named_folder() -> dict[str, Any]:
     if not named and LAST_DEMO_FILE.is_file():
         return {"data_dir": Path(LAST_DEMO_FILE.read_text(encoding="utf-8").strip())}
     return {}
+
+
+def _tell_folder(chosen: dict[str, Any]) -> None:
+    """Say once which folder a command changes that nobody named: the last demo's.
+
+    It goes to standard error, so that programs read what they read before.
+    """
+    if options.data_dir is not None or not chosen or options.told_folder:
+        return
+    if _LOOKING & {*options.words[:1], " ".join(options.words)}:
+        return
+    options.told_folder = True
+    sys.stderr.write(
+        f"drivefeed: This is the data folder of the last demo, '{visible(str(chosen['data_dir']))}'"
+        f"; --data or {DATA_VARIABLE} names another one.\n"
+    )
 
 
 def existing_settings() -> Settings:

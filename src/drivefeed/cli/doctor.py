@@ -15,6 +15,7 @@ from rich.table import Table
 from drivefeed.cli.checkups import examine
 from drivefeed.cli.context import EXIT_NOT_CLEAN, run, settings_file, settings_for_commands
 from drivefeed.cli.output import escape, on_terminal, print_json, say
+from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.redact import redact
 from drivefeed.services.checkups.finding import Colour, Finding, red
@@ -55,9 +56,15 @@ def look_at_everything() -> list[Finding]:
         settings = settings_for_commands()
     except NeedsAttention as error:
         remedy = "Correct these lines; docs/settings.md lists every setting with its meaning."
-        return [red("settings", redact(str(error)), remedy)]
+        return [red("settings", one, remedy) for one in _problems(redact(str(error)))]
     with _progress() as on_change:
         return run(examine(settings, settings_file(), on_change))
+
+
+def _problems(words: str) -> list[str]:
+    """Return each problem of settings, which are told together, one a line under a heading."""
+    first, *problems = words.splitlines()
+    return [one.strip() for one in problems] or [first]
 
 
 @contextmanager
@@ -95,4 +102,4 @@ def _show(one: Finding) -> None:
 def _sum_of(findings: list[Finding]) -> str:
     counts = Counter(one.colour for one in findings)
     told = [f"{counts[colour]} {colour}" for colour in Colour if counts[colour]]
-    return f"{len(findings)} findings: {', '.join(told)}."
+    return f"{count_of(len(findings), 'finding')}: {', '.join(told)}."

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
+from drivefeed.catalog.accounts import all_accounts
 from drivefeed.catalog.api_keys import Scope, create_key, list_keys
-from drivefeed.catalog.credentials import census
+from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
 from drivefeed.cli.org import usable_name
 from drivefeed.cli.output import escape, print_json, say
-from drivefeed.domain.errors import NeedsAttention
-from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.secrets.ring import KeyRing
     from drivefeed.settings import Settings
 
 NEXT = (
@@ -28,6 +26,8 @@ NEXT = (
     "drivefeed up",
 )
 """What follows, as it is typed."""
+NEXT_WITH_ACCOUNT = ("drivefeed doctor", "drivefeed connect ADDRESS", "drivefeed up")
+"""What follows where there is an account already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Installation:
         key_made: whether the key that seals secrets is a new one.
         org_made: whether the org is a new one.
         api_key: the first API key, shown once; None where none was made.
+        next: what follows, as it is typed.
     """
 
     data_dir: str
@@ -49,13 +50,14 @@ class Installation:
     org_id: str
     org_made: bool
     api_key: str | None
+    next: tuple[str, ...]
 
 
 def initialise(org: str, *, as_json: bool) -> None:
     """Make what an installation needs, tell what there is, and what to do next."""
     made = run(_initialise(settings_for_commands(), usable_name(org)))
     if as_json:
-        print_json({**asdict(made), "next": NEXT})
+        print_json(asdict(made))
         return
     say(f"Data folder   {escape(made.data_dir)}")
     say(f"Catalog       {escape(made.catalog)}")
@@ -69,7 +71,7 @@ def initialise(org: str, *, as_json: bool) -> None:
     if made.api_key is not None:
         say(f"\nThe first API key, shown this once: {escape(made.api_key)}")
     say("\nNext:")
-    for line in NEXT:
+    for line in made.next:
         say(escape(line), indent=2)
 
 
@@ -80,12 +82,14 @@ def _news(*, made: bool) -> str:
 async def _initialise(settings: Settings, org: str) -> Installation:
     async with open_memory(settings) as catalog:
         ring = open_ring(settings)
-        key_made = await _make_key(catalog, ring)
+        async with catalog.read() as connection:
+            key_made = await ensure_key(connection, ring)
         key_id = await asyncio.to_thread(lambda: ring.newest.key_id)
         known = {one.name: one.org_id for one in await all_orgs(catalog)}
         org_made = org not in known
         org_id = await add_org(catalog, org, actor=os_user()) if org_made else known[org]
         api_key = await first_api_key(catalog, org_id)
+        has_account = bool(settings.accounts or await all_accounts(catalog))
     return Installation(
         data_dir=str(settings.data_dir.absolute()),
         catalog=_words_of(settings) if settings.database_url else "in the data folder",
@@ -96,34 +100,13 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org_id=org_id,
         org_made=org_made,
         api_key=api_key,
+        next=NEXT_WITH_ACCOUNT if has_account else NEXT,
     )
 
 
 def _words_of(settings: Settings) -> str:
     is_postgres = settings.catalog_url.startswith("postgres")
     return "in Postgres" if is_postgres else "a database of its own"
-
-
-async def _make_key(catalog: Catalog, ring: KeyRing) -> bool:
-    """Make the key file where there is none; tell whether it was made.
-
-    Raises:
-        NeedsAttention: there are secrets already, and the file that opens them is gone.
-    """
-    from drivefeed.secrets.places import KeyFile
-
-    place = ring.place
-    if not isinstance(place, KeyFile) or not place.may_make or place.path.exists():
-        return False
-    sealed = await census(catalog)
-    if sealed:
-        raise NeedsAttention(
-            f"The catalog holds {sum(sealed.values())} secrets that key {', '.join(sealed)} "
-            f"sealed, and the key file '{place.path}' is gone. Bring it back; a new key could not "
-            "open them.",
-            reason=Reason.MISCONFIGURED,
-        )
-    return await asyncio.to_thread(place.make)
 
 
 async def first_api_key(catalog: Catalog, org_id: str) -> str | None:

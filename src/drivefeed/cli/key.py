@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import typer
 
 from drivefeed.cli.context import existing_catalog, existing_settings, os_user, run
+from drivefeed.domain.visible import visible
+from drivefeed.web.door import word_of_page
 
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey, FreshKey, Scope
@@ -20,6 +24,7 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"([1-9]\d{0,5})([mhd])")
 _NEVER: Final = "never"
 _PORT: Final = 8765
+_ANSWERS_WITHIN: Final = 1.0
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Org = Annotated[str | None, typer.Option(help="Whose key; needed where there are several.")]
@@ -115,13 +120,13 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Print a link that signs one browser in to the status page, once, within ten minutes."""
-    from drivefeed.cli.output import print_json
+    from drivefeed.cli.output import echo, print_json
 
-    address = run(_link(org, url))
+    address = run(_link(org, _page_url(url) if url is not None else None))
     if as_json:
         print_json({"link": address})
     else:
-        typer.echo(address)
+        echo(address)
 
 
 async def new_link(catalog: Catalog, org: str | None, url: str) -> str:
@@ -161,7 +166,7 @@ async def _list(org: str | None) -> tuple[list[ApiKey], int]:
 
 
 async def _revoke(which: str, org: str | None) -> list[ApiKey]:
-    from drivefeed.catalog.api_keys import revoke_key
+    from drivefeed.catalog.key_revoking import revoke_key
     from drivefeed.catalog.listing import org_named
 
     async with existing_catalog() as catalog:
@@ -173,9 +178,36 @@ async def _link(org: str | None, url: str | None) -> str:
     from drivefeed.web.server import address_of
 
     settings = existing_settings()
+    running = None
+    if not (url or settings.web_url):
+        running = await asyncio.to_thread(_running_page, settings)
     async with existing_catalog() as catalog:
-        bound = address_of(settings.web_host, port_of(settings))
-        return await new_link(catalog, org, url or settings.web_url or bound)
+        usual = running or address_of(settings.web_host, port_of(settings))
+        return await new_link(catalog, org, url or settings.web_url or usual)
+
+
+def _running_page(settings: Settings) -> str | None:
+    """Return where a page of this data folder runs, if one answers there."""
+    url = word_of_page(settings.data_dir)
+    parts = urlsplit(url or "")
+    if url is None or parts.hostname is None:
+        return None
+    try:
+        socket.create_connection((parts.hostname, parts.port or 80), _ANSWERS_WITHIN).close()
+    except OSError:
+        return None
+    return url
+
+
+def _page_url(url: str) -> str:
+    from drivefeed.settings import PAGE_URL
+
+    if not re.fullmatch(PAGE_URL, url) or visible(url) != url:
+        raise typer.BadParameter(
+            "--url is where the status page is, with nothing behind: https://feed.example or "
+            "http://127.0.0.1:8765."
+        )
+    return url
 
 
 def port_of(settings: Settings) -> int:

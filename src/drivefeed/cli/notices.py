@@ -72,6 +72,7 @@ def _channel(name: str) -> Channel:
 
 async def _sent(channel: Channel) -> str:
     from drivefeed.domain.notices import Happening, Message, Severity, Told
+    from drivefeed.services.notices import send_within
     from drivefeed.system import SystemClock, SystemIds
 
     now = SystemClock().now()
@@ -92,7 +93,7 @@ async def _sent(channel: Channel) -> str:
         last_at=now,
         over_at=None,
     )
-    return await channel.send(Message(key=f"{key}.test", at=now, told=(told,)))
+    return await send_within(channel, Message(key=f"{key}.test", at=now, told=(told,)))
 
 
 async def _listed(past: int) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ org_app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Name = Annotated[str, typer.Argument(help="The organization's name.")]
-_LONGEST_NAME = 120
 
 
 @org_app.command()
@@ -92,9 +91,12 @@ def usable_name(name: str) -> str:
     """Return a name without blanks around it.
 
     Raises:
-        typer.BadParameter: it is empty, too long, or more than one line.
+        typer.BadParameter: it is empty, too long, more than one line, or a secret.
     """
+    from drivefeed.domain.names import name_problem
+
     name = name.strip()
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise typer.BadParameter(f"A name is one line of at most {_LONGEST_NAME} characters.")
+    problem = name_problem(name)
+    if problem is not None:
+        raise typer.BadParameter(problem)
     return name

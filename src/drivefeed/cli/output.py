@@ -11,29 +11,54 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich import markup
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from drivefeed.domain.visible import visible
+from drivefeed.domain.visible import visible, visible_lines
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Iterable
+
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.style import Style
 
 _NO_TERMINAL_COLUMNS = 2_000
 """Wide enough for every table; columns are no wider than what they hold."""
 _LEAST_COLUMNS = 40
 
 
+class VisibleConsole(Console):
+    """Sends no control characters but its own to the terminal, whoever forgot to escape a name."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the pieces of something, with what cannot be seen in them shown."""
+        for text, style, control in super().render(renderable, options):
+            if control:
+                yield Segment(text, style, control)
+            else:
+                yield Segment(visible_lines(text), _without_strange_link(style))
+
+
+def _without_strange_link(style: Style | None) -> Style | None:
+    if style is None or style.link is None or visible(style.link) == style.link:
+        return style
+    return style.update_link(None)
+
+
 @cache
 def console() -> Console:
     """Return the console of standard output."""
-    terminal = Console(highlight=False, emoji=False)
+    terminal = VisibleConsole(highlight=False, emoji=False)
     if terminal.is_terminal:
         return terminal
-    return Console(highlight=False, emoji=False, width=_NO_TERMINAL_COLUMNS)
+    return VisibleConsole(highlight=False, emoji=False, width=_NO_TERMINAL_COLUMNS)
 
 
 def on_terminal() -> bool:
@@ -62,12 +87,21 @@ def say(words: RenderableType = "", *, indent: int = 0) -> None:
     elif isinstance(words, Text):
         console().print(Text(" " * indent) + words, soft_wrap=True)
     else:
-        console().print(words)
+        # A table fills its columns with blanks, which no program wants.
+        with console().capture() as printed:
+            console().print(words)
+        lines = (line.rstrip(" ") for line in printed.get().split("\n"))
+        console().file.write("\n".join(lines))
 
 
 def escape(name: str) -> str:
     """Return text of others for use in Rich markup: shown as it is, and on one line."""
     return markup.escape(visible(name))  # noqa: TID251 - the one place that may
+
+
+def echo(words: str, *, err: bool = False) -> None:
+    """Print lines as they are, for copying: without colours and without markup."""
+    typer.echo(visible_lines(words), err=err)
 
 
 def new_table(*names: str, right: frozenset[str] = frozenset()) -> Table:
@@ -93,5 +127,6 @@ def print_json(value: Any) -> None:
     """Print for programs: JSON and nothing else."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     words = json.dumps(value, default=str, indent=2, ensure_ascii=encoding != "utf8")
-    sys.stdout.write(words + "\n")
+    # JSON leaves DEL and C1 as they are; how they are shown is how JSON escapes them.
+    sys.stdout.write(visible_lines(words) + "\n")
     sys.stdout.flush()

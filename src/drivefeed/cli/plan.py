@@ -28,13 +28,15 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
     return {**asdict(plan), "policy": policy_words(plan.policy)}
 
 
-def tell_plan(plan: Plan, *, with_options: bool = True) -> None:
+def tell_plan(plan: Plan, *, with_options: bool = True, with_change: bool = True) -> None:
     """Print a plan.
 
     Args:
         with_options: also tell which options change, where the folder is connected already.
+        with_change: also tell which files that brings and takes; without, where nothing changes
+            and files are only not listed yet.
     """
-    if plan.change is not None:
+    if plan.change is not None and with_change:
         if with_options:
             for option, before, after in plan.change.options:
                 say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
@@ -89,9 +91,11 @@ def _tell_room(plan: Plan) -> None:
 def _tell_cost(plan: Plan) -> None:
     if plan.present:
         say(f"{count_of(plan.present, 'file')} of them are here already: no second download.")
+    seconds = plan.minutes * 60
+    least = f"at least {duration_of(seconds)}" if seconds >= 1 else "less than a second"
     say(
         f"The downloads take {count_of(plan.units, 'resource unit')} of Microsoft's limit: at our "
-        f"share of it at least {duration_of(plan.minutes * 60)}; bandwidth and reading come on top."
+        f"share of it {least}; bandwidth and reading come on top."
     )
 
 
@@ -115,17 +119,24 @@ def _tell_change(change: Change) -> None:
         return
     say(f"[bold]+{change.added} -{change.removed} files.[/]")
     if change.returning:
-        say(f"{count_of(change.returning, 'file')} of those that come are shown again at once.")
+        verb = "is" if change.returning == 1 else "are"
+        files = count_of(change.returning, "file")
+        say(f"{files} of those that come {verb} shown again at once.")
     if change.removed:
         say(
-            f"Of those that leave, {change.hidden} lose search at once, and are erased after the "
-            f"grace; {change.kept} stay, because another connection wants them."
+            f"Of those that leave, {_with_verb(change.hidden, 'leaves', 'leave')} search at once, "
+            f"to be erased after the grace; {_with_verb(change.kept, 'stays', 'stay')}, because "
+            f"another connection wants {'it' if change.kept == 1 else 'them'}."
         )
     if change.braked:
         say(
             "[yellow]So many removals at once stop and ask, before anything is hidden: see "
             "'drivefeed removals'.[/]"
         )
+
+
+def _with_verb(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _why_empty(plan: Plan, emptiness: Emptiness) -> str:

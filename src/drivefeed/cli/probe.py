@@ -48,12 +48,14 @@ async def _probed(account: str | None, drive: str | None) -> list[ProbeReport]:
         reports = []
         for account_id in found:
             client = await parts.source.client(account_id)
+            connected = await remote_ids_of(parts.catalog, account_id)
             if drive is not None:
-                reports.append(await probe(client, **_target(drive)))
+                is_known = drive in connected
+                reports.append(await probe(client, **_target(drive), is_connected=is_known))
                 continue
-            connected: list[str | None] = [*await remote_ids_of(parts.catalog, account_id)]
-            tried = [await probe(client, drive_id=one) for one in connected or [None]]
-            reports.extend(tried)
+            reports += [
+                await probe(client, drive_id=one, is_connected=True) for one in connected
+            ] or [await probe(client)]
         return reports
 
 

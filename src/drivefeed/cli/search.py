@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.style import Style
 from rich.text import Text
 
 from drivefeed.cli.context import (
@@ -16,6 +17,7 @@ from drivefeed.cli.context import (
     run,
 )
 from drivefeed.cli.output import on_terminal, print_json, say
+from drivefeed.domain.visible import visible
 from drivefeed.services.find import LONGEST_QUERY
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def show_hits(query: str, limit: int, org: str | None, *, as_json: bool) -> None
     for number, hit in enumerate([] if as_json else found, start=1):
         if number > 1:
             say()
-        _show(number, hit)
+        show_hit(number, hit)
     if not found:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
@@ -55,15 +57,17 @@ async def _search(query: str, limit: int, org: str | None) -> list[dict[str, Any
         return [hit.as_dict() for hit in hits]
 
 
-def _show(number: int, hit: dict[str, Any]) -> None:
+def show_hit(number: int, hit: dict[str, Any]) -> None:
+    """Show one document that was found."""
     place = Text(f"{number}. ", style="bold")
-    place.append(hit["path"], style="bold")
+    place.append(visible(hit["path"]), style="bold")
     place.append(f"  page {hit['page']} · score {hit['score']:.2f}", style="dim")
     say(place)
     say(marked(hit["snippet"], hit["highlights"]), indent=3)
     if hit["web_url"]:
-        style = f"dim link {hit['web_url']}" if on_terminal() else ""
-        say(Text(hit["web_url"], style=style, overflow="fold"), indent=3)
+        address = visible(hit["web_url"])
+        style = Style(dim=True, link=address) if on_terminal() else ""
+        say(Text(address, style=style, overflow="fold"), indent=3)
 
 
 def marked(words: str, ranges: Sequence[Sequence[int]]) -> Text:

@@ -43,7 +43,12 @@ def status(*, as_json: Json = False) -> None:
             say(
                 "Bring the missing key back as a further one; what it sealed cannot be opened "
                 "without it."
+                if any(one["here"] for one in answer["keys"])
+                else "The file is gone. Bring it back from its copy; what is sealed cannot be "
+                "opened without it."
             )
+        elif not answer["keys"]:
+            say("There is no key yet; 'drivefeed init' or the first secret makes it.")
         elif answer["to_do"]:
             say("Run 'drivefeed secrets rotate' to seal everything with the newest key.")
     if missing:
@@ -60,17 +65,18 @@ async def _status() -> dict[str, Any]:
     ring = open_ring(settings)
     async with open_memory(settings) as catalog:
         sealed = await census(catalog)
-    here = await asyncio.to_thread(lambda: ring.key_ids)
+    is_gone = await asyncio.to_thread(lambda: ring.wants_first_key)
+    here = [] if is_gone else await asyncio.to_thread(lambda: ring.key_ids)
     keys = [
         {
             "key_id": key_id,
-            "newest": key_id == here[0],
+            "newest": key_id in here[:1],
             "here": key_id in here,
             "sealed": sealed.get(key_id, 0),
         }
         for key_id in dict.fromkeys([*here, *sealed])
     ]
-    to_do = sum(count for key_id, count in sealed.items() if key_id != here[0])
+    to_do = sum(count for key_id, count in sealed.items() if key_id not in here[:1])
     return {"place": ring.place.name, "keys": keys, "to_do": to_do}
 
 
@@ -117,16 +123,19 @@ def rotate(
 async def _rotate(*, new_key: bool, drop_old: bool) -> dict[str, Any]:
     from drivefeed.account_parts import open_ring
     from drivefeed.bootstrap import open_memory
-    from drivefeed.catalog.credentials import census, note_rotation, reseal_some
+    from drivefeed.catalog.credentials import census, ensure_key
+    from drivefeed.catalog.resealing import note_rotation, reseal_some
     from drivefeed.cli.context import existing_settings, os_user
 
     settings = existing_settings()
     ring = open_ring(settings)
-    if new_key:
-        await asyncio.to_thread(_add_key, ring)
     resealed, refused, last = 0, [], ""
     dropped: list[str] = []
     async with open_memory(settings) as catalog:
+        async with catalog.read() as connection:
+            made = await ensure_key(connection, ring)
+        if new_key and not made:
+            await asyncio.to_thread(_add_key, ring)
         while True:
             step = await reseal_some(catalog, ring, beyond=last)
             resealed += step.done

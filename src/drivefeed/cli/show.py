@@ -90,6 +90,10 @@ class Show:
             await self.clear()
             await self._watch(running, ends=True)
         if not self._is_over(running):
+            # Between looks at all files the last ones may have come to their end untold.
+            await self._look_at_files(time.monotonic())
+            self._scene.lately = list(self._lately)
+            self._display.show(self._scene)
             parts = self._daemon.parts
             rounds = parts.index.rounds()
             self._ending.certificate = await certify(

@@ -31,6 +31,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.services.bundle import Bundle
 from drivefeed.services.bundle_log import LINES, last_lines, veiled_line
 from drivefeed.services.bundle_veil import Veil
+from drivefeed.services.bundle_words import vocabulary
 from drivefeed.system import SystemClock
 
 if TYPE_CHECKING:
@@ -85,13 +86,15 @@ async def _collect(settings: Settings, log: Path | None, *, with_names: bool) ->
     bundle = Bundle()
     async with AsyncExitStack() as stack:
         state = await asyncio.to_thread(examination.look, settings.catalog_url, SystemClock())
-        names: dict[str, set[str]] = {"machine": {socket.gethostname()}}
+        host = socket.gethostname()
+        names: dict[str, set[str]] = {"machine": {host, host.partition(".")[0]}}
         catalog = None
         if state.exists and state.is_current:
             catalog = await stack.enter_async_context(bootstrap.open_memory(settings))
             names |= await examination.known_names(catalog)
         for kind, more in _names_in(settings).items():
             names[kind] = names.get(kind, set()) | more
+        await asyncio.to_thread(vocabulary)
         veil = Veil(names, words=words_of_ours(), with_names=with_names)
         await _add_findings(bundle, settings, veil)
         bundle.add_json("versions.json", _versions(), "versions of drivefeed, Python, libraries")

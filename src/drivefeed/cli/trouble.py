@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.domain.redact import redact
+from drivefeed.domain.visible import visible_lines
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,6 +58,11 @@ def _sentence_of_file(error: OSError) -> str | None:
     return None
 
 
+def complain(words: str) -> None:
+    """Write sentences to standard error, without secrets and without control characters."""
+    sys.stderr.write(f"{visible_lines(redact(words))}\n")
+
+
 def give_up_output() -> None:
     """Print nothing more where it cannot be written, not even what is left in a buffer."""
     try:
@@ -69,7 +75,7 @@ def tell_defect(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Print the traceback of a defect without secrets; takes the place of ``sys.excepthook``."""
-    sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
+    complain("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
 
 def _is(error: BaseException, module: str, name: str) -> bool:

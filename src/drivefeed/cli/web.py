@@ -52,6 +52,7 @@ async def _serve(
             host=bind,
             port=port_of(settings) if port is None else port,
             url=settings.web_url,
+            folder=settings.data_dir,
             seek=_seek(settings),
             credentials=backend_credentials(settings),
         )

@@ -19,6 +19,7 @@ NEEDS_OPERATOR = frozenset(
         Reason.MISCONFIGURED,
         Reason.SECRET_WRONG,
         Reason.SECRET_EXPIRED,
+        Reason.SECRETS_LOCKED,
         Reason.CERTIFICATE_UNKNOWN,
         Reason.FEDERATION_MISSING,
         Reason.APP_UNKNOWN,
@@ -71,6 +72,11 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
         _A,
         "The client secret or certificate of the account has expired.",
         "Make a new one for the app registration and store it in the account.",
+    ),
+    Reason.SECRETS_LOCKED: Explanation(
+        _A,
+        "The account's secret is sealed, and no key that is here opens it.",
+        "Put the secret key right, as the sentence beside it says; everything goes on by itself.",
     ),
     Reason.CERTIFICATE_UNKNOWN: Explanation(
         _A,

@@ -22,6 +22,7 @@ COMMITS: dict[str, str] = {
     "account.ensure": "The account that a connection names is there.",
     "account.remove": "An account is forgotten.",
     "account.state": "What came of the last use of a sign-in is noted.",
+    "account.unreached": "That a sign-in service did not answer is noted.",
     "admit.attempt": "A scan failed and is tried again.",
     "admit.done": "A scan of the tree has its outcome.",
     "advance.accepted": "The backend's job is known.",

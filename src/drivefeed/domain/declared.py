@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from drivefeed.domain.names import name_problem
 from drivefeed.domain.policies import read_policy
-from drivefeed.domain.policy_options import BY_NAME
+from drivefeed.domain.policy_options import BY_NAME, EMBEDDED
+from drivefeed.domain.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _NAMING: Final = ("name", "account", "org")
 _PLACE: Final = ("url", "site", "library", "drive_id", "folder")
@@ -36,7 +38,7 @@ class Problem:
     def __str__(self) -> str:
         where = [f"line {self.line}"] if self.line is not None else []
         where += [f"entry {self.entry}"] if self.entry is not None else []
-        return f"{', '.join(where)}: {self.sentence}" if where else self.sentence
+        return visible(f"{', '.join(where)}: {self.sentence}" if where else self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Entry:
         label: its name, or its number where it has none.
         url, site, library, drive_id, folder: its place, as it was written; a URL alone, or a site
             with a library, or a drive, each of these with a folder below.
-        written: its options and the file's defaults, by option name.
+        written: its options and the file's defaults, by option name; without those that are wrong.
+        has_place: whether its place can be looked for.
+        is_named: whether its name can be used, so that it can be compared with others.
     """
 
     line: int
@@ -62,21 +66,27 @@ class Entry:
     drive_id: str | None = None
     folder: str = ""
     written: Mapping[str, Any] = field(default_factory=dict)
+    has_place: bool = True
+    is_named: bool = True
 
     def problem(self, sentence: str) -> Problem:
         """Return a problem with this entry."""
         return Problem(self.line, self.label, sentence)
 
 
-def read_declared(text: str, *, now: int) -> tuple[list[Entry], list[Problem]]:
+def read_declared(
+    text: str, *, now: int, backends: Collection[str] = (EMBEDDED,)
+) -> tuple[list[Entry], list[Problem]]:
     """Read a file of connections.
 
     Args:
         text: TOML: an optional table ``[defaults]``, and ``[[connections]]``.
         now: what ages are counted back from, in milliseconds since the epoch.
+        backends: the ingestion backends that a policy may name.
 
     Returns:
-        The entries that can be used, and everything that is wrong.
+        The entries whose place can be looked for, whatever else is wrong with them, and
+        everything that is wrong.
     """
     try:
         found = tomllib.loads(text)
@@ -102,11 +112,14 @@ def read_declared(text: str, *, now: int) -> tuple[list[Entry], list[Problem]]:
     entries: list[Entry] = []
     for number, (table, line) in enumerate(zip(tables, starts, strict=False), start=1):
         entry, wrong = _entry(lines, number, line, {**defaults, **table}, own=set(table), now=now)
-        entries.append(entry)
+        name = entry.written.get("backend", EMBEDDED)
+        if name not in backends:
+            sentence = f"backend is '{name}'; allowed: {', '.join(backends)}."
+            wrong.append(Problem(_line_within(lines, line, "backend"), entry.label, sentence))
         problems += wrong
-    problems += _twice(entries)
-    bad = {one.line for one in problems if one.entry is not None}
-    return [one for one in entries if not bad & _span(one, lines)], problems
+        entries.append(entry)
+    entries, wrong = _named_once(entries)
+    return [one for one in entries if one.has_place], problems + wrong
 
 
 def _defaults(text: str, table: Any, now: int) -> tuple[dict[str, Any], list[Problem]]:
@@ -137,6 +150,7 @@ def _entry(
     for key in sorted(own - _KNOWN):
         wrong(key, f"There is no '{key}'; there are {', '.join((*_NAMING, *_PLACE, *BY_NAME))}.")
     texts: dict[str, str] = {}
+    odd: set[str] = set()
     for key in (*_NAMING, *_PLACE):
         value = table.get(key)
         if value is None:
@@ -144,15 +158,31 @@ def _entry(
         if isinstance(value, str) and (value.strip() or key == "folder"):
             texts[key] = value.strip()
         else:
+            odd.add(key)
             wrong(key, f"{key} is {value!r}; allowed: a text with characters.")
-    if not problems:
-        sentence = _place_problem(texts)
-        if sentence:
-            wrong("", sentence)
+    sentence = name_problem(texts["name"]) if "name" in texts else None
+    if sentence:
+        odd.add("name")
+        wrong("name", sentence)
+    misplaced = None if odd & {*_PLACE} else _place_problem(texts)
+    if misplaced:
+        wrong("", misplaced)
     written = {key: value for key, value in table.items() if key in BY_NAME}
-    for key, sentence in read_policy(written, now=now)[1].items():
+    refused = read_policy(written, now=now)[1]
+    for key, sentence in refused.items():
         wrong(key, sentence)
-    return Entry(line, label, written=written, **{"folder": "", **texts}), problems
+    written = {key: value for key, value in written.items() if key not in refused}
+    if read_policy(written, now=now)[1]:
+        written = {}
+    entry = Entry(
+        line,
+        label,
+        written=written,
+        has_place=not misplaced and not odd - {"name"},
+        is_named="name" not in odd,
+        **{"folder": "", **texts},
+    )
+    return entry, problems
 
 
 def _place_problem(texts: Mapping[str, str]) -> str | None:
@@ -167,25 +197,18 @@ def _place_problem(texts: Mapping[str, str]) -> str | None:
     return None
 
 
-def _twice(entries: list[Entry]) -> list[Problem]:
+def _named_once(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """Mark entries whose name an earlier one has."""
     seen: dict[str, Entry] = {}
+    found: list[Entry] = []
     problems = []
     for one in entries:
-        if one.name is None:
-            continue
-        first = seen.setdefault(one.name.casefold(), one)
+        first = one if one.name is None else seen.setdefault(one.name.casefold(), one)
         if first is not one:
             sentence = f"The name is that of the entry in line {first.line} as well."
             problems.append(one.problem(sentence))
-    return problems
-
-
-def _span(entry: Entry, lines: list[str]) -> set[int | None]:
-    """Return the lines of an entry."""
-    end = entry.line
-    while end < len(lines) and not _HEAD.match(lines[end]):
-        end += 1
-    return set(range(entry.line, end + 1))
+        found.append(one if first is one else replace(one, is_named=False))
+    return found, problems
 
 
 def _line_within(lines: list[str], start: int, key: str) -> int:

@@ -184,7 +184,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "Nothing: it goes on as files are indexed. More workers make that quicker.",
     ),
     Reason.THROTTLED: Explanation(
-        _H, "Microsoft asked to slow down.", "Nothing: it goes on after the time Microsoft named."
+        _H,
+        "Microsoft asked to wait: it is busy, or was asked too much.",
+        "Nothing: it goes on by itself, after the time that Microsoft named if it named one.",
     ),
     Reason.MASS_REMOVAL: Explanation(
         _A,

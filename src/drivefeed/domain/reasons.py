@@ -67,6 +67,7 @@ class Reason(StrEnum):
     ACCESS_DENIED = "access_denied"
     SECRET_WRONG = "secret_wrong"  # noqa: S105 (a code, no secret)
     SECRET_EXPIRED = "secret_expired"  # noqa: S105 (a code, no secret)
+    SECRETS_LOCKED = "secrets_locked"
     CERTIFICATE_UNKNOWN = "certificate_unknown"
     FEDERATION_MISSING = "federation_missing"
     APP_UNKNOWN = "app_unknown"

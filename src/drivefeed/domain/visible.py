@@ -17,6 +17,11 @@ def visible(name: str) -> str:
     return _UNSEEN.sub(_picture, name)
 
 
+def visible_lines(text: str) -> str:
+    """Return text of several lines, each as :func:`visible` does; tabs stay as well."""
+    return re.sub(r"[^\n\t]+", lambda found: visible(found[0]), text)
+
+
 def _picture(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:  # noqa: PLR2004 - the control characters have pictures, in the same order

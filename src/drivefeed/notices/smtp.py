@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import smtplib
+import socket
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -71,12 +73,20 @@ class MailChannel:
             Transient: the server was not reached, or did not take it for all recipients.
             NeedsAttention: the CA file cannot be read.
         """
-        return await asyncio.to_thread(self._deliver, mail_of(message, self._sender, self._to))
+        line = _Line()
+        try:
+            return await asyncio.to_thread(
+                self._deliver, mail_of(message, self._sender, self._to), line
+            )
+        except asyncio.CancelledError:
+            # A server that says a little now and then would hold the thread for ever.
+            line.cut()
+            raise
 
-    def _deliver(self, mail: EmailMessage) -> str:
+    def _deliver(self, mail: EmailMessage, line: _Line) -> str:
         where = self._server.where
         try:
-            with self._connected() as client:
+            with self._connected(line) as client:
                 refused = client.send_message(mail)
         except smtplib.SMTPResponseException as error:
             said = _text(error.smtp_error)
@@ -91,15 +101,15 @@ class MailChannel:
             return f"{client.answer}; refused: {_refusals(refused)}"
         return client.answer
 
-    def _connected(self) -> _Remembering:
+    def _connected(self, line: _Line) -> _Remembering:
         server = self._server
         port = server.port or _PORTS[server.tls]
         if server.tls == "tls":
             client: _Remembering = _RememberingTls(
-                server.host, port, timeout=_TIMEOUT_SECONDS, context=self._outbound.tls()
+                line, server.host, port, context=self._outbound.tls()
             )
         else:
-            client = _Remembering(server.host, port, timeout=_TIMEOUT_SECONDS)
+            client = _Remembering(line, server.host, port)
         try:
             if server.tls == "starttls":
                 client.starttls(context=self._outbound.tls())
@@ -111,10 +121,46 @@ class MailChannel:
         return client
 
 
+class _Line:
+    """A connection that another thread may cut, whatever it waits for."""
+
+    def __init__(self) -> None:
+        self._client: smtplib.SMTP | None = None
+        self._is_cut = False
+
+    def takes(self, client: smtplib.SMTP) -> None:
+        """Begin to stand for the connection of a client, also while it is made.
+
+        Raises:
+            ConnectionAbortedError: it was cut.
+        """
+        self._client = client
+        if self._is_cut:
+            raise ConnectionAbortedError("it took too long")
+
+    def cut(self) -> None:
+        """End the connection; what waits for the server fails at once."""
+        self._is_cut = True
+        found = getattr(self._client, "sock", None)
+        if found is not None:
+            with suppress(OSError):
+                # TLS would have its own end of a connection, and the other thread is inside of it.
+                socket.socket.shutdown(found, socket.SHUT_RDWR)
+
+
 class _Remembering(smtplib.SMTP):
     """Keeps the answer to the content, which names the mail in the server's own log."""
 
     answer = "accepted"
+
+    def __init__(self, line: _Line, host: str, port: int, **options: Any) -> None:
+        self._line = line
+        super().__init__(host, port, timeout=_TIMEOUT_SECONDS, **options)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Wait for an answer, unless the connection was cut before."""
+        self._line.takes(self)
+        return super().getreply()
 
     def data(self, msg: Any) -> tuple[int, bytes]:
         """Send the content."""

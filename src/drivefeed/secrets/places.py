@@ -107,9 +107,11 @@ class KeyCommand:
 class KeyFile:
     """Keys in a file that only its owner may read.
 
+    Reading never makes the file: a lost one would be replaced by a key that opens nothing.
+
     Args:
         path: where it is.
-        may_make: whether the first use makes it; only where the catalog lies beside it.
+        may_make: whether the first secret of a catalog makes it; only where that lies beside it.
     """
 
     def __init__(self, path: Path, *, may_make: bool) -> None:
@@ -133,8 +135,10 @@ class KeyFile:
         except FileNotFoundError:
             if not self.may_make:
                 raise _no_key(f"there is no file '{self.path}'") from None
-            self.make()
-            return self.load()
+            raise _trouble(
+                f"The key file '{self.path}' is not there. If it was lost, bring it back from its "
+                "copy; a new installation gets one with 'drivefeed init'."
+            ) from None
         except OSError as error:
             raise _trouble(
                 f"The key file '{self.path}' cannot be read: {error.strerror}."
@@ -251,4 +255,4 @@ def _no_key(why: str) -> NeedsAttention:
 
 
 def _trouble(words: str) -> NeedsAttention:
-    return NeedsAttention(words, reason=Reason.MISCONFIGURED)
+    return NeedsAttention(words, reason=Reason.SECRETS_LOCKED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
+from drivefeed.secrets.places import KeyFile
 from drivefeed.secrets.sealing import Key, seal, unseal
 
 if TYPE_CHECKING:
@@ -53,6 +55,23 @@ class KeyRing:
         """The ids of all keys, that of the newest first."""
         return [key.key_id for key in self._current()]
 
+    @property
+    def wants_first_key(self) -> bool:
+        """Whether there is no key file, and a catalog without secrets would make it."""
+        return (
+            isinstance(self.place, KeyFile)
+            and self.place.may_make
+            and not os.path.lexists(self.place.path)
+        )
+
+    def make_first_key(self) -> bool:
+        """Make the key file with one key, unless it is there; tell whether it was made.
+
+        Only for a catalog in which nothing is sealed: see
+        :func:`drivefeed.catalog.credentials.ensure_key`.
+        """
+        return isinstance(self.place, KeyFile) and self.place.make()
+
     def seal(self, plain: bytes, *, row_id: str) -> Sealed:
         """Seal a value for a row with the newest key.
 
@@ -77,7 +96,7 @@ class KeyRing:
                 f"A secret was sealed with key {sealed.key_id}, and {self.place.name} holds "
                 f"{_listed(list(keys))}. Bring that key back as a second one; or, if it is lost, "
                 "enter the secrets of the accounts again.",
-                reason=Reason.MISCONFIGURED,
+                reason=Reason.SECRETS_LOCKED,
             )
         return unseal(key, sealed.value, row_id=row_id)
 

@@ -88,4 +88,4 @@ def _mark(key: Key, row_id: str) -> bytes:
 
 
 def _refused(words: str) -> NeedsAttention:
-    return NeedsAttention(words, reason=Reason.MISCONFIGURED)
+    return NeedsAttention(words, reason=Reason.SECRETS_LOCKED)

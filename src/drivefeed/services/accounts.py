@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.account_states import account_revisions, note_state
+from drivefeed.catalog.account_states import account_revisions, note_state, note_unreached
 from drivefeed.catalog.accounts import (
     Account,
     SignInKind,
@@ -14,7 +14,7 @@ from drivefeed.catalog.accounts import (
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind, load
 from drivefeed.catalog.resuming import resume_account
-from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide, redact
 from drivefeed.outbound import Outbound
@@ -62,12 +62,16 @@ class AccountBook:
         self._accounts = accounts
         self._declared: dict[str, SignIn] = {}
         self._seen: dict[str, int] = {}
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, NeedsAttention] = {}
 
     @property
     def left_out(self) -> frozenset[str]:
         """Why accounts could not be opened, one sentence each."""
-        return frozenset(self._failed.values())
+        return frozenset(str(error) for error in self._failed.values())
+
+    def trouble(self, account_id: str) -> NeedsAttention | None:
+        """Return why an account could not be opened the last time it was looked at."""
+        return self._failed.get(account_id)
 
     async def declare(self, *, org: str, name: str, values: dict[str, Any], sign_in: SignIn) -> str:
         """Make an account of the settings known; return its id. It opens with :meth:`refresh`.
@@ -115,9 +119,9 @@ class AccountBook:
             )
         except NeedsAttention as error:
             self._accounts.pop(row.account_id, None)
-            if self._failed.get(row.account_id) != str(error):
+            if str(self._failed.get(row.account_id)) != str(error):
                 await note_state(self._catalog, row.account_id, error.reason, redact(str(error)))
-            self._failed[row.account_id] = str(error)
+            self._failed[row.account_id] = error
             return False
         self._failed.pop(row.account_id, None)
         self._accounts[row.account_id] = graph_account(row, sign_in, self._outbound)
@@ -129,22 +133,29 @@ class AccountStates:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._last: dict[str, tuple[int, Reason | None, int]] = {}
+        self._last: dict[str, tuple[int, str | None, int]] = {}
 
-    async def note(self, account: GraphAccount, error: NeedsAttention | None) -> None:
-        """Record a token (None) or a refusal; what waited for a cured account goes on.
+    async def note(self, account: GraphAccount, error: NeedsAttention | PartDown | None) -> None:
+        """Record a token (None), a refusal, or that nobody answered.
+
+        What waited for a cured account goes on.
 
         The catalog is asked where this process has news, and once a minute, because other
         processes write there too.
         """
-        reason = error.reason if error is not None else None
+        reason = error.reason if isinstance(error, NeedsAttention) else None
+        outcome = "no answer" if isinstance(error, PartDown) else reason
         now = self._catalog.clock.now()
         revision, before, at = self._last.get(account.account_id, (0, None, 0))
-        if (revision, before) == (account.revision, reason) and now - at < _LOOK_AGAIN_MS:
+        if (revision, before) == (account.revision, outcome) and now - at < _LOOK_AGAIN_MS:
             return
         words = redact(str(error)) if error is not None else ""
+        if isinstance(error, PartDown):
+            await note_unreached(self._catalog, account.account_id, words)
+            self._last[account.account_id] = (account.revision, outcome, now)
+            return
         told = await note_state(self._catalog, account.account_id, reason, words)
-        self._last[account.account_id] = (account.revision, reason, now)
+        self._last[account.account_id] = (account.revision, outcome, now)
         if told and reason is None:
             await resume_account(self._catalog, account.account_id)
 

@@ -1,22 +1,27 @@
 """Leaves names out of what goes to others: files, people, folders, tenants, machines.
 
-Secrets are left out always; names unless their owner says otherwise. What is quoted in a sentence
-is a name until it is known to be a word of ours, so it is better to leave out too much.
+Secrets are left out always; names unless their owner says otherwise. What names look like, and
+those that are known, are replaced by what they name; of the rest only words of ours stay. It is
+better to leave out too much.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.domain.redact import redact
+from drivefeed.services.bundle_words import without_strange_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _LEAST_NAME = 3
 """Shorter names would be found in the middle of everything; in quotes they are left out too."""
+_ALWAYS: Final = frozenset({"machine"})
+"""But for names of this kind: the log is full of them."""
 _WORD: Final = re.compile(r"\w+")
 _QUOTED: Final = re.compile(r"'([^'\n]{1,400})'(?!\w)|\"([^\"\n]{1,400})\"")
 _COMMAND: Final = re.compile(r"drivefeed [a-z][a-z -]*(?:<[a-z]+>)?")
@@ -37,11 +42,17 @@ _FILE: Final = re.compile(
     r"|png|jpe?g|tiff?|zip|one|vsdx?)\b",
     re.IGNORECASE,
 )
+_ADDRESS: Final = re.compile(
+    r"(?<![\w.])(?:\d{1,3}(?:\.\d{1,3}){3}(?![.\w])|[0-9a-f]*(?::[0-9a-f]*){2,}(?![:\w]))",
+    re.IGNORECASE,
+)
 _GUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _OF_TENANT: Final = re.compile(
     rf"\b(tenant|directory|application|app|client|user|object)(\W{{1,12}}(?:id\W{{1,4}})?){_GUID}",
     re.IGNORECASE,
 )
+_SIGNED_IN: Final = re.compile(r"\b(sign(?:s|ed|ing) in as )(?!app |<)[^.,;:(\n]+")
+"""The name of an app or a person may be made of plain words."""
 _DRIVE: Final = re.compile(r"\bb![\w-]{16,}")
 _ITEM: Final = re.compile(r"\b01[A-Z2-7]{32}\b")
 _FRAME: Final = re.compile(r'^(\s*File ")([^"]+)(", line \d+.*)$')
@@ -70,7 +81,8 @@ class Veil:
         for kind, known in names.items():
             for name in known:
                 first = _WORD.search(name)
-                if len(name) >= _LEAST_NAME and first and name not in self._words:
+                is_long = len(name) >= _LEAST_NAME or kind in _ALWAYS
+                if is_long and first and name not in self._words:
                     self._by_word[first[0].casefold()].append((name, kind))
         for group in self._by_word.values():
             group.sort(key=lambda pair: len(pair[0]), reverse=True)
@@ -86,11 +98,14 @@ class Veil:
         text = _HOST.sub(_host, text)
         text = self._without_known(text)
         text = _QUOTED.sub(self._quoted, text)
+        text = _SIGNED_IN.sub(r"\1<name>", text)
         text = _DRIVE.sub("<drive>", text)
         text = _ITEM.sub("<item>", text)
         text = _OF_TENANT.sub(r"\1\2<id>", text)
         text = _PATH.sub(self._path, text)
-        return _FILE.sub("<file>", text)
+        text = _FILE.sub("<file>", text)
+        text = _ADDRESS.sub(_address, text)
+        return without_strange_words(text, self._words)
 
     def traceback(self, text: str) -> str:
         """Return a traceback whose frames and source lines stay, but for where they are kept."""
@@ -136,6 +151,14 @@ def _url(found: re.Match[str]) -> str:
     host, _, port = found[2].rpartition("@")[2].partition(":")
     shown = host if _OPEN_HOSTS.search(host.casefold()) else "<host>"
     return f"{found[1]}://{shown}{f':{port}' if port else ''}"
+
+
+def _address(found: re.Match[str]) -> str:
+    try:
+        address = ipaddress.ip_address(found[0])
+    except ValueError:
+        return found[0]
+    return found[0] if address.is_loopback or address.is_unspecified else "<host>"
 
 
 def _host(found: re.Match[str]) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog.routes import all_routes, connection_names, known_drive
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.identity import drive_key
+from drivefeed.domain.names import usable_name
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.visible import visible
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.folders import lineage
 from drivefeed.sources.graph.looking import Refused
@@ -203,13 +205,14 @@ async def name_for(catalog: Catalog, choice: Choice, wanted: str | None) -> str:
     """Return what the connection will be called: as wished, as it is called, or by its folder.
 
     Raises:
-        NeedsAttention: another connection of the org is called as it was wished.
+        NeedsAttention: another connection of the org is called as it was wished, or it is no name.
     """
     if choice.same is not None and wanted in {None, choice.same.name}:
         return choice.same.name
     taken = {name.casefold() for name in await connection_names(catalog, choice.route.org_id)}
     folder = choice.folder
     if wanted is not None:
+        wanted = usable_name(wanted)
         if wanted.casefold() in taken:
             raise NeedsAttention(
                 f"There is a connection '{wanted}' already. Choose another name with --name.",
@@ -217,10 +220,12 @@ async def name_for(catalog: Catalog, choice: Choice, wanted: str | None) -> str:
             )
         return wanted
     place = folder.site_name or folder.drive_name
-    for name in (folder.name, f"{folder.name} ({place})"):
+    # What somebody else called the folder is typed by whoever names the connection.
+    own = visible(folder.name)
+    for name in (own, f"{own} ({visible(place)})"):
         if name.casefold() not in taken:
             return name
     number = 2
-    while f"{folder.name} ({number})".casefold() in taken:
+    while f"{own} ({number})".casefold() in taken:
         number += 1
-    return f"{folder.name} ({number})"
+    return f"{own} ({number})"

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.declared import Declared, all_known, apply_declared, place_key
-from drivefeed.domain.declared import Problem, read_declared
+from drivefeed.domain.declared import read_declared
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.domain.model import Policy
 from drivefeed.domain.policies import declared_policy, differences
 from drivefeed.domain.remote import RemoteDrive
-from drivefeed.services.naming_places import find_place
+from drivefeed.services.naming_places import find_place, unreadable_address
 from drivefeed.services.plan import figures_of, plan_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from drivefeed.catalog.declared import Known
-    from drivefeed.domain.declared import Entry
+    from drivefeed.domain.declared import Entry, Problem
     from drivefeed.domain.model import Connection
     from drivefeed.services.naming_places import Found, Places
 
@@ -49,12 +49,19 @@ class Declaration:
 
     Attributes:
         left: connections that were declared before and are not in the file any more.
+        declared_before: how many connections were declared before.
         problems: everything that is wrong; with any, nothing can be applied.
     """
 
     steps: tuple[Step, ...]
     left: tuple[Connection, ...]
+    declared_before: int
     problems: tuple[Problem, ...]
+
+    @property
+    def leaves_most(self) -> bool:
+        """Whether more than half of what was declared left the file: it may be the wrong one."""
+        return 2 * len(self.left) > self.declared_before
 
 
 async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Declaration:
@@ -65,23 +72,29 @@ async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Dec
             lists their drives.
     """
     catalog = parts.catalog
-    entries, problems = read_declared(text, now=catalog.clock.now())
+    entries, problems = read_declared(text, now=catalog.clock.now(), backends=parts.backends.names)
     at_a_time = asyncio.Semaphore(_AT_A_TIME)
 
-    async def find(entry: Entry) -> tuple[Entry, Found | Problem]:
+    async def find(entry: Entry) -> tuple[Entry, Found | list[str]]:
         async with at_a_time:
             try:
                 return entry, await find_place(parts, entry)
             except DrivefeedError as error:
-                return entry, entry.problem(str(error))
+                # Whichever account is asked: an address that cannot be read is told as well.
+                return entry, list(dict.fromkeys([str(error), *unreadable_address(entry)]))
 
     found = await asyncio.gather(*(find(entry) for entry in entries))
-    problems += [one for _, one in found if isinstance(one, Problem)]
+    problems += [
+        entry.problem(sentence)
+        for entry, wrong in found
+        if isinstance(wrong, list)
+        for sentence in wrong
+    ]
     known = await all_known(catalog)
     steps = [
         (entry, _step(parts, entry, place, known))
         for entry, place in found
-        if not isinstance(place, Problem)
+        if not isinstance(place, list)
     ]
     problems += _collisions(steps, known.values())
     if count and not problems:
@@ -92,6 +105,7 @@ async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Dec
         tuple(step for _, step in steps),
         # With problems it is not known what the file no longer declares.
         () if problems else tuple(left),
+        sum(one.declared for one in known.values()),
         tuple(sorted(problems, key=lambda one: one.line or 0)),
     )
 
@@ -153,6 +167,9 @@ def _step(
         changes.append(("url", there.url or "none", wanted.url))
     if not there.declared:
         changes.append(("declared by a file", "no", "yes"))
+    if there.pruned:
+        changes.append(("paused", "yes, since it left the file", "no"))
+        wanted = replace(wanted, resumed=there.connection)
     return Step(wanted, there.connection, tuple(changes))
 
 
@@ -172,6 +189,8 @@ def _collisions(steps: Sequence[tuple[Entry, Step]], known: Iterable[Known]) -> 
             problems.append(
                 entry.problem(f"It names the same folder as the entry in line {first.line}.")
             )
+            continue
+        if not entry.is_named:
             continue
         name = (step.wanted.org_id, step.wanted.name.casefold())
         namesake = names.setdefault(name, entry)

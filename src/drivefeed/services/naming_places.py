@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.looking import Look
     from drivefeed.sources.graph.places import Address
     from drivefeed.sources.graph.source import GraphSource
+    from drivefeed.stages.backends import Backends
 
 
 class Places(Planning, Protocol):
@@ -30,6 +31,11 @@ class Places(Planning, Protocol):
     @property
     def source(self) -> GraphSource:
         """The source that can look for places."""
+        ...
+
+    @property
+    def backends(self) -> Backends:
+        """The ingestion backends that a policy may name."""
         ...
 
 
@@ -60,6 +66,18 @@ async def find_place(parts: Places, entry: Entry) -> Found:
     raise last
 
 
+def unreadable_address(entry: Entry) -> list[str]:
+    """Return what is wrong with the address that an entry is named by; nobody is asked."""
+    try:
+        if entry.url is not None:
+            parse_address(entry.url)
+        elif entry.site is not None:
+            _site_of(entry)
+    except DrivefeedError as error:
+        return [str(error)]
+    return []
+
+
 async def _address_of(look: Look, entry: Entry) -> Address:
     folder = names_of(entry.folder)
     if entry.url is not None:
@@ -71,13 +89,7 @@ async def _address_of(look: Look, entry: Entry) -> Address:
 
 async def _library(look: Look, entry: Entry) -> str:
     """Return the drive id of the library that an entry names by its site and its title."""
-    address = parse_address(entry.site or "")
-    if not isinstance(address, SitePath):
-        raise NeedsAttention(
-            f"site is '{entry.site}'; allowed: the address of a SharePoint site, such as "
-            "https://contoso.sharepoint.com/sites/Legal.",
-            reason=Reason.MISCONFIGURED,
-        )
+    address = _site_of(entry)
     site = await site_by_path(look, address.host or await own_host(look), address.path)
     known = await browse.libraries(look, site)
     wanted = (entry.library or "").casefold()
@@ -88,4 +100,15 @@ async def _library(look: Look, entry: Entry) -> str:
     raise NeedsAttention(
         f"Site '{site.name}' has no library '{entry.library}'; it has {names}.",
         reason=Reason.FOLDER_GONE,
+    )
+
+
+def _site_of(entry: Entry) -> SitePath:
+    address = parse_address(entry.site or "")
+    if isinstance(address, SitePath):
+        return address
+    raise NeedsAttention(
+        f"site is '{entry.site}'; allowed: the address of a SharePoint site, such as "
+        "https://contoso.sharepoint.com/sites/Legal.",
+        reason=Reason.MISCONFIGURED,
     )

@@ -15,7 +15,7 @@ from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delive
 from drivefeed.catalog.notices import reconcile
 from drivefeed.catalog.troubles import gather_facts, waiting_since
 from drivefeed.domain.checkpoints import passing
-from drivefeed.domain.errors import DrivefeedError, Throttled
+from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
 from drivefeed.domain.notices import DAY_MS, NoticeKind
 from drivefeed.domain.redact import redact
 from drivefeed.domain.retry import backoff_ms
@@ -66,6 +66,26 @@ class Channel(Protocol):
             DrivefeedError: it was not taken; the sentence says why.
         """
         ...
+
+
+async def send_within(channel: Channel, message: Message, *, seconds: float | None = None) -> str:
+    """Send a message; return what the server answered.
+
+    Args:
+        seconds: how long it may take as a whole, :data:`SEND_SECONDS` by default.
+
+    Raises:
+        DrivefeedError: it was not taken, or not in that time; the sentence says why.
+    """
+    limit = SEND_SECONDS if seconds is None else seconds
+    try:
+        async with asyncio.timeout(limit):
+            return await channel.send(message)
+    except TimeoutError:
+        raise Transient(
+            f"The server of channel '{channel.subscription.channel}' did not take it within "
+            f"{limit:.0f} seconds."
+        ) from None
 
 
 class Notices:
@@ -177,11 +197,8 @@ class Notices:
 
     async def _send(self, channel: Channel, claimed: Claimed) -> None:
         try:
-            async with asyncio.timeout(SEND_SECONDS):
-                with passing(self._catalog.checkpoint, "notice.send"):
-                    answer = await channel.send(claimed.message)
-        except TimeoutError:
-            await self._failed(claimed, f"There was no answer within {SEND_SECONDS:.0f} seconds.")
+            with passing(self._catalog.checkpoint, "notice.send"):
+                answer = await send_within(channel, claimed.message)
         except DrivefeedError as error:
             least = int(error.seconds * 1000) if isinstance(error, Throttled) else 0
             await self._failed(claimed, str(error), least_ms=least)

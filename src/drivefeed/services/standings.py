@@ -71,7 +71,8 @@ def progress_dict(one: Progress) -> dict[str, Any]:
         "hold": one.drive_hold,
         "detail": one.detail,
         "listed": one.listed,
-        "at_rest": one.at_rest,
+        # What is paused is not up to date, whatever was found before.
+        "at_rest": one.at_rest and not one.connection.paused,
         "found": one.found,
         "percent": one.percent,
         "planned": one.planned,

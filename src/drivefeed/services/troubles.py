@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from drivefeed.domain.errors import Part
     from drivefeed.services.connection_troubles import Rules
 
-_OK = "ok"
+_CALM = frozenset({"ok", "unreached"})
+"""States that no person has to end; that Microsoft does not answer is told of the part."""
 _URGENT_DAYS = 3
 _MIDDLE_DAYS = 14
 
@@ -43,7 +44,7 @@ def account_troubles(facts: Facts, *, now: int) -> Iterator[Trouble]:
             reasons.setdefault(one.account_id, (str(one.drive_attention), one.drive_detail))
     for account in facts.accounts:
         reason, detail = reasons.get(account.account_id, ("", ""))
-        if account.state != _OK:
+        if account.state not in _CALM:
             reason, detail = account.reason or account.state, account.detail or detail
         if reason:
             yield _account(facts, account, reason, detail, len(drives[account.account_id]))

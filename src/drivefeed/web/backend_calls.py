@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from drivefeed.ports import Clock
 
+_BODY_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 4_096
 _LONGEST_KEY: Final = 80
 _PER_SECOND: Final = 50.0
@@ -89,10 +91,14 @@ async def called(name: str, request: Request) -> Response:
 
 async def _body(request: Request) -> bytes:
     whole = bytearray()
-    async for piece in request.stream():
-        whole += piece
-        if len(whole) > _MOST_BYTES:
-            raise bad_request(f"A call has at most {_MOST_BYTES} bytes.")
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                whole += piece
+                if len(whole) > _MOST_BYTES:
+                    raise bad_request(f"A call has at most {_MOST_BYTES} bytes.")
+    except TimeoutError:
+        raise bad_request("The call did not arrive.") from None
     return bytes(whole)
 
 

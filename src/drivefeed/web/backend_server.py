@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from drivefeed.web.connections import PatientProtocol
 from drivefeed.web.server import SignalFree, address_of, bound
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class BackendServer:
         """Serve until closed."""
         config = uvicorn.Config(
             app,
+            http=PatientProtocol,
             log_config=None,
             access_log=False,
             server_header=False,

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from drivefeed.catalog.browsing import org_connection
+from drivefeed.domain.errors import DrivefeedError
 from drivefeed.web.shapes import ConnectionShape, connection_shape, overview_shape
 from drivefeed.web.site import Site, site_of
 from drivefeed.web.visitors import Visitor, is_still_valid
@@ -138,12 +139,17 @@ class EventStream(Response):
     async def _go_on(self, listener: Listener, send: Send) -> None:
         await _say(send, f"retry: {_RETRY_MS}\n\n")
         sent: dict[tuple[str, str], str] = {}
-        while not self._site.watch.closed:
+        while not (self._site.watch.closed or listener.is_dismissed):
             view = await listener.next_view(HEARTBEAT_SECONDS)
+            # An org where something happens all the time never comes to a heartbeat.
+            try:
+                is_valid = await is_still_valid(self._request)
+            except DrivefeedError:
+                return  # who asks again is told why
+            if not is_valid:
+                await _say(send, "event: signed-out\ndata: {}\n\n")
+                return
             if view is None:
-                if not await is_still_valid(self._request):
-                    await _say(send, "event: signed-out\ndata: {}\n\n")
-                    return
                 await _say(send, ": still here\n\n")
                 continue
             for name, about, told in self._tell(view):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections import OrderedDict
@@ -14,14 +13,14 @@ if TYPE_CHECKING:
 _WINDOW_SECONDS: Final = 60.0
 _MOST_WRONG: Final = 10
 _MOST_ADDRESSES: Final = 1_000
-_MOST_KNOWN: Final = 1_000
 
 
 class WrongKeys:
-    """Counts wrong keys by address; ten within a minute, and it waits until the minute is over.
+    """Counts wrong keys by address: after ten within a minute, further ones are told to wait.
 
-    A key that was right before is still looked up, so that a guest who tries keys locks nobody out
-    who shares the address.
+    Right ones are let in all the same. Behind a reverse proxy one address is everybody's, and a
+    key of 256 random bits is found by nobody who tries, so waiting is for programs that go on
+    with a key that ended.
 
     Args:
         now: seconds of a steady clock.
@@ -30,15 +29,12 @@ class WrongKeys:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        self._known: OrderedDict[bytes, None] = OrderedDict()
 
-    def seconds_to_wait(self, address: str, text: str) -> int:
-        """Return how long this key is not looked up from this address; 0 for not at all."""
+    def seconds_to_wait(self, address: str) -> int:
+        """Return how long whoever sent a wrong key from this address shall wait; 0 for not."""
         since, count = self._wrong.get(address, (0.0, 0))
         left = since + _WINDOW_SECONDS - self._now()
-        if count < _MOST_WRONG or left <= 0 or _digest(text) in self._known:
-            return 0
-        return math.ceil(left)
+        return 0 if count < _MOST_WRONG or left <= 0 else math.ceil(left)
 
     def was_wrong(self, address: str) -> None:
         """Count a wrong key."""
@@ -49,14 +45,3 @@ class WrongKeys:
         self._wrong[address] = (since, count + 1)
         if len(self._wrong) > _MOST_ADDRESSES:
             self._wrong.popitem(last=False)
-
-    def was_right(self, text: str) -> None:
-        """Remember a key that let somebody in."""
-        self._known[_digest(text)] = None
-        self._known.move_to_end(_digest(text))
-        if len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()

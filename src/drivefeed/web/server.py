@@ -14,10 +14,13 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
 from drivefeed.web.backend_calls import callers_of
+from drivefeed.web.connections import PatientProtocol
+from drivefeed.web.door import leaving_word
 from drivefeed.web.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
@@ -36,6 +39,7 @@ class StatusPage:
         host: the address to bind; 127.0.0.1 for this machine alone.
         port: 0 for any that is free.
         url: where people reach it, if that is not the bound address: that of a proxy.
+        folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
         credentials: the secrets of backends that may say that a job ended, by name.
 
@@ -50,14 +54,17 @@ class StatusPage:
         host: str,
         port: int,
         url: str = "",
+        folder: Path | None = None,
         seek: Seek | None = None,
         credentials: Mapping[str, Credential] | None = None,
     ) -> None:
         self._socket = bound(
             host, port, what="The status page", remedy="Choose another one with --port or web_port."
         )
+        self._folder = folder
         here = self._socket.getsockname()[1]
-        self.site = Site(catalog, url.rstrip("/") or address_of(host, here), seek)
+        self._address = address_of(host, here)
+        self.site = Site(catalog, url.rstrip("/") or self._address, seek)
         self.site.callers = callers_of(credentials or {}, catalog.clock)
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
@@ -69,8 +76,14 @@ class StatusPage:
 
     async def run(self) -> None:
         """Serve until closed."""
+        folder = self._folder
+        with leaving_word(folder, self._address) if folder else nullcontext():
+            await self._serve()
+
+    async def _serve(self) -> None:
         config = uvicorn.Config(
             guarded(routes_of(self.site)),
+            http=PatientProtocol,
             log_config=None,
             access_log=False,
             server_header=False,

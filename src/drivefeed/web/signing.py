@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -13,6 +14,7 @@ from drivefeed.web.problems import Problem, bad_request, sign_in_needed, too_man
 from drivefeed.web.site import site_of
 from drivefeed.web.visitors import address_of, checked_key, forget, remember, session_of
 
+FORM_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 4_096
 _OWN_SITE: Final = frozenset({"same-origin", "none"})
 
@@ -40,11 +42,11 @@ async def sign_in(request: Request) -> RedirectResponse:
 async def sign_in_once(request: Request, link: str) -> RedirectResponse:
     """Sign a browser in by a link, and leave the address that holds its secret."""
     site, address = site_of(request), address_of(request)
-    seconds = site.wrong_keys.seconds_to_wait(address, link)
-    if seconds:
-        raise too_many_wrong_keys(seconds)
     session = await redeem_link(site.catalog, link)
     if session is None:
+        seconds = site.wrong_keys.seconds_to_wait(address)
+        if seconds:
+            raise too_many_wrong_keys(seconds)
         site.wrong_keys.was_wrong(address)
         raise Problem(
             410,
@@ -99,10 +101,14 @@ async def _form(request: Request) -> dict[str, str]:
     if request.headers.get("sec-fetch-site", "none") not in _OWN_SITE:
         raise sign_in_needed("Another site sent this form.")
     body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _MOST_BYTES:
-            raise bad_request("The form is too long.")
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    raise bad_request("The form is too long.")
+    except TimeoutError:
+        raise bad_request("The form did not arrive.") from None
     try:
         fields = parse_qs(body.decode("ascii"), max_num_fields=10)
     except ValueError:

@@ -58,15 +58,14 @@ async def checked_key(request: Request, text: str) -> ApiKey:
         Problem: it is not valid, or too many wrong ones came from the address.
     """
     site, address = site_of(request), address_of(request)
-    seconds = site.wrong_keys.seconds_to_wait(address, text)
+    key = await key_behind(site.catalog, text, Kind.KEY)
+    if key is not None:
+        return key
+    seconds = site.wrong_keys.seconds_to_wait(address)
     if seconds:
         raise too_many_wrong_keys(seconds)
-    key = await key_behind(site.catalog, text, Kind.KEY)
-    if key is None:
-        site.wrong_keys.was_wrong(address)
-        raise sign_in_needed("This API key is unknown, expired or revoked.")
-    site.wrong_keys.was_right(text)
-    return key
+    site.wrong_keys.was_wrong(address)
+    raise sign_in_needed("This API key is unknown, expired or revoked.")
 
 
 async def session_of(request: Request, site: Site) -> ApiKey | None:

@@ -70,12 +70,14 @@ class Listener:
         self._org_id = org_id
         self._seen = -1
         self.woken = asyncio.Event()
+        self.is_dismissed = False
+        """Whether it gave its place to another org's."""
 
     async def next_view(self, seconds: float) -> View | None:
         """Return the next view that was not seen yet; None if there is none within the time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self._watch.closed:
+                while not (self._watch.closed or self.is_dismissed):
                     view = self._watch.latest(self._org_id)
                     if view is not None and view.number > self._seen:
                         self._seen = view.number
@@ -104,7 +106,7 @@ class Watch:
         self._catalog = catalog
         self._counted: dict[str, _Counted] = {}
         self._counting: dict[str, asyncio.Lock] = {}
-        self._listeners: dict[str, set[Listener]] = {}
+        self._listeners: dict[str, dict[Listener, None]] = {}
         self._joined = asyncio.Event()
         self._numbers = 0
         self.looks = 0
@@ -121,12 +123,12 @@ class Watch:
 
     @contextmanager
     def listening(self, org_id: str) -> Iterator[Listener]:
-        """Listen until the block ends.
+        """Listen until the block ends, or the place is needed by an org that has fewer.
 
         Raises:
             Problem: too many listen.
         """
-        if self.closed or sum(map(len, self._listeners.values())) >= MOST_LISTENERS:
+        if self.closed or not self._has_room_for(org_id):
             raise Problem(
                 503,
                 "too_many_listeners",
@@ -135,15 +137,33 @@ class Watch:
                 headers={"Retry-After": "30"},
             )
         listener = Listener(self, org_id)
-        self._listeners.setdefault(org_id, set()).add(listener)
+        self._listeners.setdefault(org_id, {})[listener] = None
         self._joined.set()
         try:
             yield listener
         finally:
-            others = self._listeners[org_id]
-            others.discard(listener)
-            if not others:
-                del self._listeners[org_id]
+            self._forget(org_id, listener)
+
+    def _has_room_for(self, org_id: str) -> bool:
+        """Whether one more can listen; the oldest of the org with the most goes for it."""
+        counts = {one: len(listeners) for one, listeners in self._listeners.items()}
+        if sum(counts.values()) < MOST_LISTENERS:
+            return True
+        crowded = max(counts, key=lambda one: counts[one], default=org_id)
+        # With as many or one less, two orgs would drive each other out in turn.
+        if counts.get(crowded, 0) <= counts.get(org_id, 0) + 1:
+            return False
+        oldest = next(iter(self._listeners[crowded]))
+        oldest.is_dismissed = True
+        oldest.woken.set()
+        self._forget(crowded, oldest)
+        return True
+
+    def _forget(self, org_id: str, listener: Listener) -> None:
+        others = self._listeners.get(org_id, {})
+        others.pop(listener, None)
+        if not others:
+            self._listeners.pop(org_id, None)
 
     async def run(self) -> None:
         """Look once a second while somebody listens, until closed."""

@@ -141,6 +141,8 @@ def test_applied_twice_it_is_connected_once(typed: Typed) -> None:
     assert json.loads(first["policy"])["types"] == ["pdf"]
     again = typed("connect", f"{LIBRARY}/Trials", "--account", "wide", "--apply")
     assert "It is connected already, as 'Trials'; nothing changes." in again
+    assert "No file comes in" not in again
+    assert " -0 " not in again, "what is not listed yet is no change"
     assert connections(typed) == [first]
     told = typed.json(
         "connect", f"{LIBRARY}/Trials", "--account", "wide", "--apply", "--max-size", "1 MB"

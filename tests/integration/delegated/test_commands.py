@@ -6,12 +6,13 @@ import asyncio
 import io
 import json
 import re
+import sqlite3
 import ssl
 import subprocess
 import sys
 import threading
 import webbrowser
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -29,6 +30,7 @@ from support.daemon import COMMAND
 from support.evidence import rows_in
 from support.processes import environment
 from support.signing import sign_in
+from support.valkey import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,6 +142,14 @@ def test_a_client_secret_from_standard_input(desk: Desk) -> None:
     assert "Account 'app' was added." in added.stdout
     assert "signs in" in added.stdout
     tried = desk.json("account", "test", "app")
+    assert "clock" not in tried["words"]
+    desk.sim.skew = 600.0
+    try:
+        off = desk.json("account", "test", "app")
+    finally:
+        desk.sim.skew = 0.0
+    assert re.search("clock of this machine is (59|60).* behind", off["words"])
+    assert "NTP" in off["words"]
     assert tried["can_sign_in"]
     (listed,) = desk.json("account", "list")
     assert (listed["sign_in"], listed["state"], listed["declared"]) == ("secret", "ok", False)
@@ -358,8 +368,24 @@ def test_a_missing_key_is_red(desk: Desk) -> None:
     (listed,) = desk.json("account", "list")
     tried = desk.json("account", "test", "app", ok=[1])
     assert "Bring that key back" in tried["words"]
-    key.write_text(old)
     assert listed["name"] == "app"
+    # What is said is what is wrong now, not what was wrong when it was first looked at.
+    for content, mode, words in (
+        ("", 0o600, "holds none"),
+        ("A" * 43 + "=\n", 0o600, "Bring that key back"),
+        ("garbage", 0o600, "is not 32 bytes in base64"),
+        (old, 0o644, "can be read by others than its owner. Run 'chmod 600"),
+    ):
+        key.write_text(content)
+        key.chmod(mode)
+        said = desk("account", "test", "app", ok=[1]).stdout
+        assert words in said
+        assert "Check tenant" not in said
+        told = desk.json("account", "show", "app")
+        assert (told["state"], told["reason"]) == ("misconfigured", "secrets_locked")
+        assert words in told["detail"]
+        assert words in desk("account", "list").stdout
+    key.chmod(0o600)
     assert desk.json("secrets", "rotate")["resealed"] == 0
 
 
@@ -392,3 +418,18 @@ def test_an_address_from_another_machine_is_pasted(desk: Desk) -> None:
         terminal.process.kill()
         terminal.process.wait()
         terminal.close()
+
+
+def test_an_account_that_nobody_answered_is_not_called_ok(desk: Desk) -> None:
+    place = [*desk.place]
+    place[place.index("--authority") + 1] = f"https://127.0.0.1:{free_port()}"
+    secret = desk.sim.endpoints.client_secret
+    tried = desk("account", "add", "app", *place, "--secret-stdin", typed=secret, ok=[1])
+    assert "could not be reached: 127.0.0.1:" in tried.stdout
+    assert "'drivefeed doctor' looks at each of them." in tried.stdout
+    (listed,) = desk.json("account", "list")
+    assert (listed["state"], listed["reason"]) == ("unreached", None)
+    assert "could not be reached" in desk("account", "show", "app").stdout
+    with closing(sqlite3.connect(desk.home / "data" / "catalog.sqlite")) as catalog, catalog:
+        catalog.execute("UPDATE accounts SET authority = ?", (desk.sim.endpoints.login_url,))
+    assert desk.json("account", "test", "app")["state"] == "ok"

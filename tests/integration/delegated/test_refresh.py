@@ -268,7 +268,7 @@ async def test_nobody_signed_in_yet(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("number", "error", "words"),
     [
-        (90033, Throttled, "slowed the Microsoft sign-in"),
+        (90033, Throttled, "slowed the sign-in"),
         (53003, NeedsAttention, "AADSTS53003"),
         (65001, NeedsAttention, "AADSTS65001"),
     ],

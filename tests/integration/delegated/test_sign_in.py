@@ -128,6 +128,11 @@ async def test_the_door_takes_one_answer(person: Person) -> None:
         assert (await person.visit(f"{uri}/favicon.ico")).status_code == 404
         assert NOTHING_HERE in person.pages[-1].text
         assert (await person.visit(f"{uri}/?state=right")).status_code == 400
+        for host in ("evil.example", f"localhost.evil.example:{door.port}", "localhost\r\nHost: x"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
+            writer.write(f"GET /?state=right&code=9 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert (await reader.read()).startswith(b"HTTP/1.1 421 ")
+            writer.close()
         assert (await person.visit(f"{uri}/?state=right&code=1")).status_code == 200
         replay = await person.visit(f"{uri}/?state=right&code=2")
         assert (replay.status_code, REPLAYED in replay.text) == (409, True)

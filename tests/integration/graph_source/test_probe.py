@@ -36,7 +36,7 @@ async def probing(sim: GraphSim, **changes: Any) -> AsyncIterator[Any]:
     source = source_of(account_of(sim, **changes), RealClock())
     client = await source.client("sim")
 
-    async def ask(**target: str) -> ProbeReport:
+    async def ask(**target: Any) -> ProbeReport:
         return await probe(client, **target)
 
     try:
@@ -128,6 +128,23 @@ async def test_an_empty_drive_and_a_link_that_leads_nowhere(sim: GraphSim) -> No
         nowhere = await ask(url="https://graphsim.sharepoint.invalid/:f:/s/Nowhere/Ea?e=b")
     assert nowhere.verdict == "failed"
     assert nowhere.checks[1].name == "drive"
+
+
+async def test_a_mistyped_place_is_told_from_one_that_is_gone(sim: GraphSim) -> None:
+    async with probing(sim) as ask:
+        mistyped = await ask(drive_id="zzz")
+        gone = await ask(drive_id="zzz", is_connected=True)
+        others = [
+            await ask(url="https://graphsim.sharepoint.invalid/sites/Nope"),
+            await ask(url="/Reports"),
+        ]
+    check = mistyped.checks[1]
+    assert (mistyped.verdict, check.ok, check.reason) == ("failed", False, None)
+    assert "There is no drive 'zzz' that account 'sim' can see. Check its id" in check.sentence
+    assert gone.checks[1].reason is Reason.DRIVE_GONE
+    for one in (mistyped, gone, *others):
+        assert one.nothing is None, "it is not known that anything is forbidden"
+    assert [one.checks[1].reason for one in others] == [None, None]
 
 
 async def test_content_that_may_not_be_read(sim: GraphSim) -> None:

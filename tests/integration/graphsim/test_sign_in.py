@@ -252,6 +252,16 @@ async def test_device_codes_may_be_declined_or_die_early(
     await login.get(started["verification_uri"], params=asked)
     assert (await login.post("/token", data=form)).json()["error"] == "authorization_declined"
     started, form = await start()
+    asked = {"user_code": started["user_code"]}
+    sim.directory.browser.answer = "ask"
+    page = (await login.get(started["verification_uri"], params=asked)).text
+    assert "answer=decline" in page
+    assert "Files.Read" in page
+    sim.directory.browser.answer = "decline"
+    await login.get(started["verification_uri"], params=asked)
+    sim.directory.browser.answer = "accept"
+    assert (await login.post("/token", data=form)).json()["error"] == "authorization_declined"
+    started, form = await start()
     sim.add_person("eve@x.invalid", tenant_id=sim.directory.add_tenant("x.invalid"))
     asked = {"user_code": started["user_code"], "user": "eve@x.invalid"}
     assert (await login.get(started["verification_uri"], params=asked)).status_code == 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -14,8 +15,10 @@ from drivefeed.domain.notices import Happening, Message, Severity, Subscription,
 from drivefeed.notices.smtp import MailChannel, MailServer
 from drivefeed.notices.webhooks import WRITERS, WebhookChannel
 from drivefeed.outbound import Outbound
+from drivefeed.services.notices import send_within
 from support.authority import Authority
 from support.clock import NOON, ManualClock
+from support.dripping import dripping
 from support.mail import PASSWORD, USER, running_mail_server
 from support.proxy import running_proxy
 from support.receiver import running_receiver
@@ -120,6 +123,22 @@ async def test_a_mail_server_of_another_authority_gets_nothing(
             await mailing(reached, Outbound()).send(message())
     assert server.mails == []
     assert server.logins == []
+
+
+async def test_a_mail_server_that_drips_holds_no_thread(outbound: Outbound) -> None:
+    with dripping(b"220-harbour\r\n", b"220-hi\r\n") as server:
+        channel = mailing(MailServer("127.0.0.1", server.port, "none"), outbound)
+        with pytest.raises(Transient, match="did not take it within"):
+            await send_within(channel, message(), seconds=0.3)
+        # The thread is still inside of smtplib, and gets out because the connection was cut.
+        assert await asyncio.to_thread(server.was_left.wait, 30)
+
+
+async def test_a_webhook_that_drips_is_given_up(outbound: Outbound) -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"x") as server:
+        channel = posting("slack", f"http://127.0.0.1:{server.port}/hook", outbound)
+        with pytest.raises(Transient, match="did not take it within"):
+            await send_within(channel, message(), seconds=0.3)
 
 
 async def test_what_a_mail_server_refuses_is_said(authority: Authority, outbound: Outbound) -> None:

@@ -21,6 +21,7 @@ from drivefeed.outward import notices_of
 from drivefeed.settings import Settings, load_settings
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.commands import run_command
+from support.dripping import dripping
 from support.mail import running_mail_server
 from support.processes import environment
 from support.receiver import running_receiver
@@ -225,7 +226,9 @@ async def test_a_kill_between_sending_and_saying_so_sends_the_same_message_again
     await catalog.aclose()
 
 
-async def test_commands_show_notices_and_try_channels(tmp_path: Path) -> None:
+async def test_commands_show_notices_and_try_channels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def command(*words: str, ok: tuple[int, ...] = (0,)) -> Any:
         return run_command("--data", str(tmp_path), *words, cwd=tmp_path, ok=ok)
 
@@ -256,6 +259,15 @@ async def test_commands_show_notices_and_try_channels(tmp_path: Path) -> None:
         refused = await asyncio.to_thread(command, "notices", "test", "desk", ok=(1,))
         assert "403 no_active_hooks" in refused.stdout
         assert "secret-word" not in refused.stdout + refused.stderr
+        with dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"x") as drip:
+            (tmp_path / "drivefeed.toml").write_text(
+                '[[notices]]\nname = "desk"\nkind = "slack"\n'
+                f'url = "http://127.0.0.1:{drip.port}/hook"\n'
+            )
+            with monkeypatch.context() as patched:
+                patched.setattr("drivefeed.services.notices.SEND_SECONDS", 0.5)
+                late = await asyncio.to_thread(command, "notices", "test", "desk", ok=(1,))
+            assert "did not take it within" in late.stdout
         unknown = await asyncio.to_thread(command, "notices", "test", "other", ok=(2,))
         assert "There are: desk" in unknown.stderr
     await catalog.aclose()

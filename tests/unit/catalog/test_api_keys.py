@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from drivefeed.catalog.access_tables import api_keys
-from drivefeed.catalog.api_keys import Kind, Scope, create_key, key_behind, list_keys, revoke_key
+from drivefeed.catalog.api_keys import Kind, Scope, create_key, key_behind, list_keys
 from drivefeed.catalog.connecting import ensure_org
+from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.sessions import (
     LINK_LIVES_MS,
     SESSION_LIVES_MS,
@@ -19,7 +20,7 @@ from drivefeed.catalog.sessions import (
     open_session,
     redeem_link,
 )
-from drivefeed.domain.errors import NotFound
+from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
@@ -156,3 +157,27 @@ async def test_a_scope_includes_the_smaller_ones(catalog: Catalog, org_id: str) 
     assert made.key.allows(Scope.WRITE)
     assert not made.key.allows(Scope.ADMIN)
     assert (await open_session(catalog, made.key)).key.scopes == {Scope.READ}
+
+
+async def test_one_name_names_one_key(catalog: Catalog, org_id: str, clock: ManualClock) -> None:
+    other = await ensure_org(catalog, "other")
+    first = await create_key(catalog, org_id=org_id, name="first")
+    with pytest.raises(AlreadyExists, match=first.key.prefix):
+        await create_key(catalog, org_id=org_id, name=" First ")
+    theirs = await create_key(catalog, org_id=other, name="first", lives_ms=DAY_MS)
+
+    with pytest.raises(NeedsAttention, match=f"{first.key.prefix}.*{theirs.key.prefix}"):
+        await revoke_key(catalog, "first")
+    assert await key_behind(catalog, first.text, Kind.KEY) is not None
+
+    clock.turn(ms=DAY_MS)
+    assert [one.key_id for one in await revoke_key(catalog, "first")] == [first.key.key_id]
+    again = await create_key(catalog, org_id=org_id, name="first")
+    assert again.key.name == "first"
+
+
+@pytest.mark.parametrize("name", ["", "\x1b[2J", "df_0a1b2c3d_" + "A" * 43])
+async def test_a_key_has_a_name_that_can_be_shown(catalog: Catalog, org_id: str, name: str) -> None:
+    with pytest.raises(NeedsAttention):
+        await create_key(catalog, org_id=org_id, name=name)
+    assert await list_keys(catalog) == []

@@ -22,10 +22,10 @@ from drivefeed.catalog.credentials import (
     CredentialKind,
     census,
     load,
-    reseal_some,
     revision_of,
     save,
 )
+from drivefeed.catalog.resealing import reseal_some
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 from drivefeed.secrets.places import GivenKeys

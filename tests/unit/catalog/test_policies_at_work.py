@@ -112,9 +112,13 @@ async def test_names_are_told_apart_and_changes_are_recorded(catalog: Catalog) -
     connection_id = await rig.connect("docs")
     await rig.connect("urgent")
     (one,) = await matching_connections(catalog, "docs")
-    for taken in ("Urgent", " "):
-        with pytest.raises(NeedsAttention, match="Choose another name"):
-            await rename(catalog, one, taken, actor="jane")
+    for name, why in (
+        ("Urgent", "Choose another name"),
+        (" ", "at least one character"),
+        ("\x1b[31mHa\nr", "␛.31mHa␊r.*cannot be seen"),
+    ):
+        with pytest.raises(NeedsAttention, match=why):
+            await rename(catalog, one, name, actor="jane")
     await rename(catalog, one, "DOCS", actor="jane")
     await rename(catalog, replace(one, name="DOCS"), "DOCS", actor="jane")
     await set_paused(catalog, one, paused=False, actor="jane")

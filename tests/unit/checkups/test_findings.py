@@ -166,6 +166,49 @@ async def test_a_name_that_nobody_knows_is_told_as_such() -> None:
     assert (got.host, got.ahead_ms) == ("nobody.invalid", None)
 
 
+_ACCOUNT = {"name": "main", "tenant_id": "t", "client_id": "c", "client_secret": "s"}
+_FOLDER = {"account": "main", "drive_id": "b!x", "folder": "Lab"}
+
+
+@pytest.mark.parametrize(
+    ("values", "colour", "words", "remedy"),
+    [
+        ({"accounts": [_ACCOUNT, _ACCOUNT]}, Colour.RED, "2 accounts are called", "its own name"),
+        (
+            {"connections": [_FOLDER, _FOLDER | {"folder": "/Lab/"}]},
+            Colour.YELLOW,
+            "2 connections name folder 'Lab'",
+            "Leave one",
+        ),
+        (
+            {"s3": {"bucket": "b", "access_key": "k"}},
+            Colour.RED,
+            "only one is set",
+            "Set both, or neither",
+        ),
+        (
+            {"secret_key": "k", "secret_key_command": "cat k"},
+            Colour.YELLOW,
+            "only secret_key is used",
+            "Leave one",
+        ),
+        (
+            {"qdrant_url": "http://index.example:6333", "qdrant_api_key": "k"},
+            Colour.YELLOW,
+            "travels to index.example without encryption",
+            "Use https",
+        ),
+    ],
+)
+def test_settings_that_contradict_themselves(
+    values: dict[str, object], colour: Colour, words: str, remedy: str, tmp_path: Path
+) -> None:
+    (one,) = settings_findings(Settings(data_dir=tmp_path / "none", **values), None, {})
+    assert one.colour is colour
+    assert words in one.words
+    assert remedy in one.remedy
+
+
 def test_variables_that_are_no_settings_are_named(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "none")
     environ = {"DRIVEFEED_REDIS_ULR": "redis://x", "DRIVEFEED_LOG_LEVEL": "info", "PATH": "/bin"}

@@ -16,6 +16,8 @@ from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.cli.app import app
 from drivefeed.cli.context import os_user
 from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.settings import load_settings
+from drivefeed.web.door import leaving_word
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
@@ -123,3 +125,28 @@ def test_who_made_and_who_ended_a_key_is_written_down(installation: Path) -> Non
         (os_user(), "key.revoked"),
     ]
     assert key not in str(found)
+
+
+def test_a_link_leads_to_the_page_that_runs(installation: Path) -> None:
+    word = installation / "web.json"
+    with socket.create_server(("127.0.0.1", 0)) as running:
+        url = f"http://127.0.0.1:{running.getsockname()[1]}"
+        with leaving_word(installation, url):
+            assert typed(installation, "key", "link").stdout.startswith(f"{url}/sign-in/once")
+        assert not word.exists()
+        word.write_text(json.dumps({"url": url}))
+    # It was killed, and nobody is there any more.
+    assert ":8765/" in typed(installation, "key", "link").stdout
+    word.write_text("[]")
+    assert ":8765/" in typed(installation, "key", "link").stdout
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "https://x/x?y", "https://x?y", "x.example", "https://a@b", ""]
+)
+def test_a_link_leads_to_web_addresses_alone(installation: Path, url: str) -> None:
+    typed(installation, "key", "link", "--url", url, code=2)
+    with pytest.raises(NeedsAttention, match="web_url"):
+        load_settings(web_url=url or "x")
+    good = typed(installation, "key", "link", "--url", "https://feed.example:8443/").stdout
+    assert good.startswith("https://feed.example:8443/sign-in/once?link=")

@@ -56,6 +56,10 @@ PLACES: list[tuple[str, Address]] = [
     ("https://contoso.sharepoint.com/sites/Lab/Sub/Docs/x", at("sites/Lab/Sub/Docs/x")),
     (f"{MY}/personal/ana_contoso_com/Documents/A", my("personal/ana_contoso_com/Documents/A")),
     (f"{MY}/personal/ana_contoso_com", my("personal/ana_contoso_com")),
+    # Steps, which browsers follow before they ask.
+    (f"{LAB}/Docs/../Shared%20Documents/./2026", at("sites/Lab/Shared Documents/2026")),
+    (f"{LAB}/%2e%2e/Other/Docs", at("sites/Other/Docs")),
+    ("me:/Reports/../../2026/..", OwnDrive()),
     # The pages of SharePoint itself.
     (f"{LAB}/SitePages/Home.aspx", at("sites/Lab")),
     (f"{LAB}/_layouts/15/viewlsts.aspx?view=14", at("sites/Lab")),

@@ -99,6 +99,11 @@ def test_a_sign_in_is_told_once_for_all_drives_of_the_account() -> None:
     assert one.reason == "needs_sign_in"
 
 
+def test_an_account_that_nobody_answered_is_no_trouble_of_its_own() -> None:
+    unreached = replace(ACCOUNT, state="unreached", detail="It could not be reached.")
+    assert list(account_troubles(facts(account=unreached), now=NOON)) == []
+
+
 @pytest.mark.parametrize("state", ["needs_sign_in", "misconfigured", "blocked"])
 def test_an_account_that_cannot_sign_in_is_urgent(state: str) -> None:
     account = replace(ACCOUNT, state=state, name="my main", detail="secret=abcdef12345 was wrong")

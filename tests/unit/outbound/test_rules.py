@@ -8,8 +8,11 @@ import pytest
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.outbound import Outbound
+from drivefeed.secrets.certificates import make_certificate
 
 PROXY = "http://proxy.example:3128"
+
+PRIVATE_KEY = "PRIVATE KEY"  # put together below: no file holds the beginning of one
 
 
 def through(no_proxy: str = "") -> Outbound:
@@ -68,14 +71,17 @@ def test_a_proxy_that_cannot_be_used_is_said_without_its_password(proxy: str) ->
 
 
 def test_a_bundle_holds_the_usual_authorities_and_ours(tmp_path: Path) -> None:
-    (tmp_path / "ours.pem").write_text("of ours")
-    (tmp_path / "account.pem").write_text("of an account")
+    ours, theirs = (make_certificate(name, now=0) for name in ("ours", "theirs"))
+    (tmp_path / "ours.pem").write_text(f"subject=ours\n{ours.pem}")
+    (tmp_path / "account.pem").write_text(theirs.public_pem)
     outbound = Outbound().changed(ca_file=str(tmp_path / "ours.pem"), folder=tmp_path / "trust")
     path = outbound.trusted(str(tmp_path / "account.pem"))
     assert path is not None
     text = Path(path).read_text()
     assert text.count("BEGIN CERTIFICATE") > 50
-    assert text.endswith("of ours\nof an account")
+    assert text.endswith(f"{ours.public_pem}\n{theirs.public_pem}")
+    assert "PRIVATE" not in text
+    assert "subject" not in text
     assert outbound.trusted(str(tmp_path / "account.pem")) == path
     assert Outbound().trusted() is None
 
@@ -83,3 +89,28 @@ def test_a_bundle_holds_the_usual_authorities_and_ours(tmp_path: Path) -> None:
 def test_a_ca_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NeedsAttention, match=r"missing\.pem"):
         Outbound().changed(ca_file=str(tmp_path / "missing.pem"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "hunter2",
+        "",
+        "-----BEGIN CERTIFICATE-----\nhunter2\n-----END CERTIFICATE-----\n",
+        f"-----BEGIN {PRIVATE_KEY}-----\nAAAA\n-----END {PRIVATE_KEY}-----\n",
+    ],
+)
+def test_a_file_without_certificates_is_refused_by_name_and_copied_nowhere(
+    tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "secret.txt").write_text(content)
+    given = str(tmp_path / "secret.txt")
+    for use in (
+        lambda: Outbound().changed(ca_file=given),
+        lambda: Outbound(folder=tmp_path / "trust").trusted(given),
+        lambda: Outbound().tls(given),
+    ):
+        with pytest.raises(NeedsAttention, match=r"secret\.txt") as refused:
+            use()
+        assert "hunter2" not in str(refused.value)
+    assert not (tmp_path / "trust").exists()

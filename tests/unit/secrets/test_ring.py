@@ -122,6 +122,9 @@ def test_both_alphabets_of_base64_are_read() -> None:
 def test_a_key_file_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "secret.key"
     made = KeyRing(KeyFile(path, may_make=True))
+    assert made.wants_first_key
+    assert made.make_first_key()
+    assert not made.wants_first_key
     sealed = made.seal(PLAIN, row_id="row")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert KeyRing(KeyFile(path, may_make=True)).unseal(sealed, row_id="row") == PLAIN
@@ -146,6 +149,7 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 def test_a_running_ring_notices_a_new_key_in_its_file(tmp_path: Path) -> None:
     place = KeyFile(tmp_path / "secret.key", may_make=True)
     running = KeyRing(place)
+    running.make_first_key()
     before = running.newest
     added = Key.new()
     place.replace([added, before])
@@ -191,4 +195,20 @@ def test_a_key_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         tmp_path.chmod(0o500)
         place = KeyFile(tmp_path / "secret.key", may_make=True)
     with pytest.raises(NeedsAttention, match="cannot be made"):
-        place.load()
+        place.make()
+
+
+def test_a_lost_key_file_is_not_made_anew_by_being_read(tmp_path: Path) -> None:
+    place = KeyFile(tmp_path / "secret.key", may_make=True)
+    running = KeyRing(place)
+    running.make_first_key()
+    sealed = running.seal(PLAIN, row_id="row")
+    place.path.unlink()
+    for use in (
+        lambda: running.seal(PLAIN, row_id="row"),
+        lambda: running.unseal(sealed, row_id="row"),
+        lambda: running.newest,
+    ):
+        with pytest.raises(NeedsAttention, match="bring it back from its copy"):
+            use()
+    assert not place.path.exists()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-import pytest  # noqa: TC002 - beside what a fixture is given
+import pytest
 
-from drivefeed.catalog.api_keys import revoke_key
+from drivefeed.catalog.api_keys import create_key
+from drivefeed.catalog.key_revoking import revoke_key
+from drivefeed.catalog.sessions import end_session, open_session
 from drivefeed.web import events, watch
 from support.waiting import until
 from unit.web.conftest import ticking
@@ -94,6 +97,27 @@ async def test_there_is_room_for_so_many_listeners(
         assert second.json()["reason"] == "too_many_listeners"
 
 
+async def test_an_org_that_listens_much_leaves_room_for_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MOST_LISTENERS", 3)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(house.client(house.key))
+        own = [
+            told(await stack.enter_async_context(client.stream("GET", "/v1/events")))
+            for _ in range(3)
+        ]
+        for stream in own:
+            await anext(stream)
+        other = await stack.enter_async_context(house.client(house.strange_key))
+        answer = await stack.enter_async_context(other.stream("GET", "/v1/events"))
+        assert answer.status_code == 200
+        # The oldest went for it; the others stay, and one more of either is too many.
+        assert [name async for name, _ in own[0] if name == "connection"] == []
+        assert (await client.get("/v1/events")).status_code == 503
+        assert (await other.get("/v1/events")).status_code == 503
+
+
 async def test_a_stream_lives_and_ends_with_its_key(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +129,36 @@ async def test_a_stream_lives_and_ends_with_its_key(
         await revoke_key(house.rig.catalog, house.key.key.prefix)
         last = [name async for name, _ in stream][-1]
         assert last == "signed-out"
+
+
+@pytest.mark.parametrize("way", ["revoked", "signed out", "over"])
+async def test_nothing_that_happened_after_its_end_is_told(house: House, way: str) -> None:
+    key = house.key
+    if way == "signed out":
+        key = await open_session(house.rig.catalog, key.key)
+    elif way == "over":
+        key = await create_key(
+            house.rig.catalog, org_id=house.rig.org_id, name="short", lives_ms=60_000
+        )
+    headers = {"Authorization": f"Bearer {key.text}"}
+    if way == "signed out":
+        port = house.page.url.rpartition(":")[2]
+        headers = {"Cookie": f"drivefeed_{port}={key.text}"}
+    async with (
+        house.client(None, headers=headers) as client,
+        client.stream("GET", "/v1/events") as response,
+    ):
+        stream = told(response)
+        await anext(stream)
+        if way == "revoked":
+            await revoke_key(house.rig.catalog, key.key.prefix)
+        elif way == "signed out":
+            await end_session(house.rig.catalog, key.key)
+        else:
+            house.clock.turn(seconds=61)
+        await house.rig.bring_live("d")
+        async with ticking(house.clock):
+            assert [name async for name, _ in stream] == ["signed-out"]
 
 
 async def test_streams_end_when_the_server_does(house: House) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SECONDS = 15.0
 """How long a check may take where it says nothing else."""
 _REPORT = "Report it with the file that 'drivefeed support-bundle' makes."
+_SAID = "Put right what this says, and look again with 'drivefeed doctor'."
 
 
 @dataclass(slots=True)
@@ -113,7 +114,9 @@ class Examination:
         except TimeoutError:
             words = f"No answer within {check.seconds:.0f} seconds."
         except DrivefeedError as error:
-            words = str(error)
+            # What has a sentence of ours is no defect that anybody should report.
+            remedy = _SAID if check.remedy == _REPORT else check.remedy
+            return [red(part, str(error), remedy, subject=subject)]
         except Exception as error:  # noqa: BLE001 - whatever is broken, the other checks go on
             words = f"The check failed: {type(error).__name__}: {error}"
         return [red(part, words, check.remedy, subject=subject)]

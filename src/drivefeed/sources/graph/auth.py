@@ -16,6 +16,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.account import WorkloadIdentity
 from drivefeed.sources.graph.credentials import app_credential
 from drivefeed.sources.graph.refused import EntraRefusal, sign_in_error
+from drivefeed.sources.graph.unreached import why_unreached
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ LONGEST_REFUSED_HERE = 60 * 60_000
 _CURED_HERE = frozenset(
     {Reason.SECRET_WRONG, Reason.SECRET_EXPIRED, Reason.TENANT_UNKNOWN, Reason.MISCONFIGURED}
 )
-
-_OBJECT = re.compile(r" ssl:<[^>]*>")
-"""What aiohttp says of its own objects; it tells a person nothing."""
 
 
 class Credential(Protocol):
@@ -184,9 +182,9 @@ def _translate(error: Exception, account: GraphAccount, *, now: int) -> Drivefee
             reason=Reason.MISCONFIGURED,
         )
     if isinstance(error, azure.ServiceRequestError | azure.ServiceResponseError | OSError):
+        why = why_unreached(error, account.login_url, account.outbound)
         return PartDown(
-            f"The Microsoft sign-in of account '{account.name}' could not be reached at "
-            f"{account.login_url} ({_OBJECT.sub('', str(error))[:200]}).",
+            f"The sign-in service of account '{account.name}' could not be reached: {why}.",
             part=Part.SOURCE,
         )
     response = getattr(error, "response", None)

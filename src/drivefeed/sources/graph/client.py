@@ -23,12 +23,12 @@ from drivefeed.sources.graph.errors import (
     Refusal,
     Scene,
     broken,
-    forbidden,
     refusal_of,
     translate,
 )
 from drivefeed.sources.graph.http import READ_TIMEOUT, open_http, read_body
 from drivefeed.sources.graph.links import check_endpoint
+from drivefeed.sources.graph.refusals import forbidden
 from drivefeed.sources.graph.requests import GraphRequests
 
 if TYPE_CHECKING:
@@ -220,7 +220,8 @@ class GraphClient(GraphRequests):
             except DrivefeedError:
                 raise
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise broken(error, scene) from error
+                way = self.account.outbound
+                raise broken(error, scene, url=self.account.base_url, outbound=way) from error
             if response.status_code != _UNAUTHORIZED or last:
                 return response
             refusal = await self.refusal(response)

@@ -14,6 +14,7 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.refused import EntraRefusal, sign_in_error
+from drivefeed.sources.graph.unreached import why_unreached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +56,7 @@ def of_sign_in(result: Mapping[str, Any], account: GraphAccount) -> NeedsAttenti
             "administrator of the tenant consent to the app."
         )
     elif code in {"expired_token", "code_expired"}:
-        words = "The code was not entered in time. Start again, and enter it within 15 minutes."
+        words = "The code was not entered in time. Start again, and enter it before it ends."
     elif code == "bad_verification_code":
         words = "Microsoft does not know this code any more. Start again."
     elif _WRONG_TENANT.search(text):
@@ -100,7 +101,11 @@ def of_exception(error: Exception, account: GraphAccount) -> DrivefeedError:
             part=Part.SOURCE,
         )
     if isinstance(error, requests.RequestException | OSError):
-        return PartDown(f"{where} could not be reached ({detail}).", part=Part.SOURCE)
+        why = why_unreached(error, account.login_url, account.outbound)
+        return PartDown(
+            f"The sign-in service of account '{account.name}' could not be reached: {why}.",
+            part=Part.SOURCE,
+        )
     if type(error).__name__ == "MsalServiceError":
         return Transient(
             f"Microsoft could not serve the sign-in of account '{account.name}' just now "

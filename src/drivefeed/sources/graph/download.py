@@ -202,7 +202,8 @@ class GraphDownload:
         try:
             response = await client.hosts.send(request, stream=True, auth=None)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Again(broken(error, Scene.HOST)) from None
+            way = client.account.outbound
+            raise Again(broken(error, Scene.HOST, url=str(url), outbound=way)) from None
         self._stack.push_async_callback(response.aclose)
         if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise Changed

@@ -27,13 +27,13 @@ from drivefeed.domain.errors import (
     Transient,
 )
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.permissions import opens
+from drivefeed.sources.graph.unreached import why_unreached
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from drivefeed.sources.graph.claims import TokenClaims
+    from drivefeed.outbound import Outbound
 
 
 class Scene(StrEnum):
@@ -84,8 +84,8 @@ _THROTTLE_CODES = frozenset(
     {"activitylimitreached", "toomanyrequests", "throttledrequest", "applicationthrottled"}
 )
 _RESYNC = ("resync", "syncstate")
-_DELTA = frozenset({Scene.ENUMERATE, Scene.CHANGES})
-_METADATA = _DELTA | {Scene.DRIVE, Scene.ITEM}
+DELTA_SCENES = frozenset({Scene.ENUMERATE, Scene.CHANGES})
+_METADATA = DELTA_SCENES | {Scene.DRIVE, Scene.ITEM}
 _GUESSED_WAIT = 30.0
 
 
@@ -155,7 +155,7 @@ def translate(refusal: Refusal, scene: Scene) -> DrivefeedError:
 def _by_code(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
     """Errors whose code says more than their status."""
     codes = refusal.codes
-    if scene in _DELTA and any(code.startswith(_RESYNC) for code in codes):
+    if scene in DELTA_SCENES and any(code.startswith(_RESYNC) for code in codes):
         return CursorExpired(text)
     if "cannotsnapshottree" in codes:
         return Transient(text)
@@ -198,13 +198,13 @@ def _forbidden(_: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
 
 
 def _gone(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
-    if scene in _DELTA:
+    if scene in DELTA_SCENES:
         return CursorExpired(text)
     return _not_found(refusal, scene, text)
 
 
 def _locked(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
-    whole_drive = scene in _DELTA or scene is Scene.DRIVE
+    whole_drive = scene in DELTA_SCENES or scene is Scene.DRIVE
     if whole_drive or (scene is Scene.ITEM and "notallowed" in refusal.codes):
         # An administrator locked or archived the site; only they can open it again.
         words = f"The site is locked or archived. {text}"
@@ -213,7 +213,7 @@ def _locked(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
 
 
 def _not_offered(_: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
-    if scene in _DELTA:
+    if scene in DELTA_SCENES:
         return NeedsAttention(text, reason=Reason.SOURCE_MISBEHAVES)
     return None
 
@@ -229,60 +229,21 @@ _BY_STATUS = {
 }
 
 
-def forbidden(refused: NeedsAttention, claims: TokenClaims | None, scene: Scene) -> NeedsAttention:
-    """Say of a 403 what is missing, where the token's permissions tell.
+def broken(
+    error: Exception, scene: Scene, *, url: str = "", outbound: Outbound | None = None
+) -> DrivefeedError:
+    """Return the error that fits a request without an answer.
 
     Args:
-        refused: the refusal as translated from the answer alone.
-        claims: what the token said; None where it could not be read.
-        scene: what was asked for.
-    """
-    if refused.reason is not Reason.ACCESS_DENIED:
-        return refused
-    opened = opens(claims.permissions) if claims else "all"
-    if opened == "selected":
-        return NeedsAttention(
-            f"The app may read selected sites only, and this one was not granted to it. {refused}",
-            reason=Reason.GRANT_MISSING,
-        )
-    if opened == "nothing" and claims:
-        held = ", ".join(sorted(claims.permissions)) or "none at all"
-        return NeedsAttention(
-            f"The app has no permission to read files (its permissions: {held}). {refused}",
-            reason=Reason.CONSENT_MISSING,
-        )
-    if scene in _DELTA and claims:
-        # One report (microsoft-graph-docs-contrib#693): labelled items wanted full control.
-        return NeedsAttention(
-            f"{refused} The app may read files, so this place has rules of its own; retention "
-            "labels in a library were reported to do this.",
-            reason=refused.reason,
-        )
-    return refused
-
-
-def no_onedrive(refusal: Refusal, who: str) -> DrivefeedError | None:
-    """Return the error for a person's OneDrive that is not there; None for other refusals.
-
-    Two answers were reported for a person without one: 404 (onedrive-api-docs#965) and 400
-    (msgraph-sdk-dotnet#1463); a person who does not exist at all has a code of its own.
-    """
-    if refusal.status not in {400, 404}:
-        return None
-    if "request_resourcenotfound" in refusal.codes:
-        return NotFound(f"There is nobody called '{who}' in the tenant. {refusal.message}")
-    text = refusal.sentence(Scene.DRIVE)
-    return NeedsAttention(f"'{who}' has no OneDrive. {text}", reason=Reason.NO_ONEDRIVE)
-
-
-def broken(error: Exception, scene: Scene) -> DrivefeedError:
-    """Return the error that fits a request without an answer.
+        url: what was asked, and ``outbound`` the way out, where the caller knows them.
 
     Only connections that were never made count as *down*; one that broke is tried again. The
     exception's own text is left out where it could hold a download URL.
     """
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         detail = f" ({_clean(str(error))})" if str(error) else ""
+        if url and outbound is not None:
+            detail = f": {why_unreached(error, url, outbound)}"
         return PartDown(
             f"Microsoft Graph could not be reached for {scene}{detail}.", part=Part.SOURCE
         )

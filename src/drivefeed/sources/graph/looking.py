@@ -158,4 +158,5 @@ def text_of(found: dict[str, Any], *names: str) -> str:
 
 def encoded(name: str) -> str:
     """Return a name or id as one segment of a path."""
-    return quote(name, safe="!,")
+    # A segment of dots alone would be followed, not sent.
+    return quote(name, safe="!,") if name.strip(".") else name.replace(".", "%2E")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+_OWN_HOST = re.compile(rb"host:[ \t]*(?:localhost|127\.0\.0\.1)(?::\d+)?[ \t]*", re.IGNORECASE)
 _LONGEST_HEAD = 32_768
 _READ_SECONDS = 10.0
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
@@ -71,6 +73,10 @@ class Loopback:
 
     def _judge(self, head: bytes) -> tuple[str, str]:
         method, target, *_ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        hosts = [line for line in head.split(b"\r\n") if line.lower().startswith(b"host:")]
+        if len(hosts) != 1 or not _OWN_HOST.fullmatch(hosts[0]):
+            # A page of another site whose name points at this machine (DNS rebinding).
+            return "421 Misdirected Request", NOTHING_HERE
         if method != "GET" or urlsplit(target).path != "/":
             return "404 Not Found", NOTHING_HERE
         fields = dict(parse_qsl(urlsplit(target).query))

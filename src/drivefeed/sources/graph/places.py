@@ -7,9 +7,13 @@ each cloud.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CONSUMERS = "consumers"
 """What stands for the cloud where an address is one of the personal OneDrive."""
@@ -137,4 +141,18 @@ def cloud_of(host: str) -> str | None:
 
 def names_of(path: str) -> tuple[str, ...]:
     """Split a decoded path into its names."""
-    return tuple(name for name in path.split("/") if name)
+    return walked(path.split("/"))
+
+
+def walked(steps: Iterable[str]) -> tuple[str, ...]:
+    """Follow ``.`` and ``..`` as browsers do; above the beginning there is nothing.
+
+    No file or folder of OneDrive or SharePoint is called so, and Graph does not follow them.
+    """
+    names: list[str] = []
+    for step in steps:
+        if step == "..":
+            del names[-1:]
+        elif step not in {"", "."}:
+            names.append(step)
+    return tuple(names)

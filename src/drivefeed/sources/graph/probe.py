@@ -13,14 +13,16 @@ import httpx
 import msgspec
 
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention
+from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.budget import BRIEF, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
-from drivefeed.sources.graph.errors import Scene, broken, forbidden, no_onedrive, translate
+from drivefeed.sources.graph.errors import Scene, broken, translate
 from drivefeed.sources.graph.http import read_body
 from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.looking import Look
 from drivefeed.sources.graph.probe_report import Check, ProbeReport, skew_of, verdict_of
+from drivefeed.sources.graph.refusals import forbidden, no_onedrive
 from drivefeed.sources.graph.resolve import resolve
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.client import GraphClient
 
 _LARGEST = 4 * 1024 * 1024
+_NOT_THERE = frozenset({Reason.DRIVE_GONE, Reason.FOLDER_GONE, Reason.MISCONFIGURED})
+"""Of a place that somebody named: there is none such; the sentence says what to name instead."""
 _ITEM_FIELDS = "id,name,size,file,webUrl,parentReference"
 
 
@@ -37,6 +41,7 @@ async def probe(
     drive_id: str | None = None,
     url: str | None = None,
     user: str | None = None,
+    is_connected: bool = False,
 ) -> ProbeReport:
     """Try what an account may do.
 
@@ -45,8 +50,10 @@ async def probe(
         drive_id: the drive to try; without any target, the person's own, or only the sign-in.
         url: a folder's address in any form that people paste.
         user: somebody, by user principal name, whose OneDrive is to be tried.
+        is_connected: whether the drive is followed already, so that it is gone if it is not found;
+            one that somebody names may be mistyped.
     """
-    return await _Probe(client).run(drive_id, url, user)
+    return await _Probe(client, is_connected=is_connected).run(drive_id, url, user)
 
 
 class _Stop(Exception):
@@ -54,8 +61,11 @@ class _Stop(Exception):
 
 
 class _Probe:
-    def __init__(self, client: GraphClient) -> None:
+    def __init__(self, client: GraphClient, *, is_connected: bool) -> None:
         self._client = client
+        self._is_connected = is_connected
+        self._drive_id: str | None = None
+        """The drive that somebody named by its id."""
         self._claims: TokenClaims | None = None
         self._checks: list[Check] = []
         self._skew: float | None = None
@@ -93,7 +103,9 @@ class _Probe:
         if url is not None:
             self._place = url
             drive_id = await self._resolved(url)
-        elif drive_id is None:
+        elif drive_id is not None:
+            self._drive_id = None if self._is_connected else drive_id
+        else:
             if user is None and self._claims is not None and self._claims.user is None:
                 return
             self._person = user or "the person who signed in"
@@ -153,7 +165,8 @@ class _Probe:
             response = await self._sent(lambda: client.raw_request(url), cost, scene)
             found = msgspec.json.decode(await read_body(response, _LARGEST))
         except httpx.HTTPError as error:
-            self._failed(name, broken(error, scene))
+            way = client.account.outbound
+            self._failed(name, broken(error, scene, url=url, outbound=way))
         except msgspec.MsgspecError:
             found = None
         except DrivefeedError as error:
@@ -187,8 +200,17 @@ class _Probe:
         self._checks.append(Check(name, True, sentence))
 
     def _failed(self, name: str, error: DrivefeedError) -> NoReturn:
-        reason = getattr(error, "reason", None)
-        self._checks.append(Check(name, False, str(error), reason))
+        reason, words = getattr(error, "reason", None), str(error)
+        if name == "drive" and not self._is_connected and reason in _NOT_THERE:
+            if self._drive_id is not None and reason is Reason.DRIVE_GONE:
+                words = (
+                    f"There is no drive '{self._drive_id}' that account "
+                    f"'{self._client.account.name}' can see. Check its id, or give the address of "
+                    f"a folder or a person instead; 'drivefeed browse' lists drives. {words}"
+                )
+            # The remedies of these reasons are for what was there once.
+            reason = None
+        self._checks.append(Check(name, False, words, reason))
         raise _Stop
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 MOST_SKEW = 300.0
 """Seconds by which clocks may differ before Microsoft refuses what a certificate signed."""
 _NOTABLE_SKEW = 60.0
+_DENIED = frozenset(
+    {Reason.ACCESS_DENIED, Reason.GRANT_MISSING, Reason.CONSENT_MISSING, Reason.SITE_LOCKED}
+)
+"""It is there, or may be, and the account may not read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def verdict_of(
     missing = _missing(opened, failed, account, place)
     too_much = excess(permissions)
     nothing = nothing_found(place) if files == 0 else None
-    if tried and failed in tried:
+    if any(one.ok is False and one.reason in _DENIED for one in tried):
         nothing = nothing_permitted(place or "the drive")
     verdict: Literal["ok", "warning", "failed"] = "ok"
     if failed or missing:

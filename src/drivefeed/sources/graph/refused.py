@@ -98,7 +98,7 @@ _BY_NUMBER: dict[int, tuple[Reason, str]] = {
 
 def sign_in_error(refusal: EntraRefusal, account: GraphAccount) -> DrivefeedError:
     """Return the error that fits a refusal; total: what is not known is tried again."""
-    where = f"the Microsoft sign-in of account '{account.name}'"
+    where = f"the sign-in of account '{account.name}'"
     if refusal.number == _LOOP:
         text = f"Microsoft sees a loop of requests in {where} ({refusal.text})."
         return Throttled(text, seconds=refusal.told or _LOOP_SECONDS)

@@ -20,6 +20,7 @@ from drivefeed.sources.graph.places import (
     cloud_of,
     is_managed,
     names_of,
+    walked,
 )
 
 if TYPE_CHECKING:
@@ -151,9 +152,7 @@ def names_of_url(url: SplitResult) -> tuple[str, ...]:
         raw = f"{raw[: raw.casefold().rfind('/_layouts')]}{fragment}".split("?", 1)[0]
     elif fragment and "=" not in fragment and not url.query:
         raw = f"{raw}%23{fragment}"
-    return tuple(
-        name for part in raw.split("/") if (name := unquote(part, errors="replace").strip())
-    )
+    return walked(unquote(part, errors="replace").strip() for part in raw.split("/"))
 
 
 def no_library(text: str) -> NotAnAddress:

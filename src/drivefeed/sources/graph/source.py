@@ -21,6 +21,7 @@ from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
 from drivefeed.sources.graph.links import full_link, kept_link
 from drivefeed.sources.graph.looking import Look
+from drivefeed.sources.graph.places import names_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -146,7 +147,7 @@ class GraphSource:
     async def item_by_path(self, drive: DriveRef, path: str) -> RemoteItem:
         """Resolve a path relative to the root; for set-up only, since paths change."""
         client = await self._client(drive)
-        names = [quote(name, safe="") for name in path.split("/") if name]
+        names = [quote(name, safe="") for name in names_of(path)]
         place = f":/{'/'.join(names)}:" if names else ""
         root = f"{client.account.base_url}/drives/{quote(drive.drive_id, safe='!')}/root"
         url = f"{root}{place}?$select={','.join(wire.SELECT)}"

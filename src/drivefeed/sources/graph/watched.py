@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.errors import NeedsAttention, PartDown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
 
 class WatchedCredential:
-    """Passes everything on to another credential, and tells refusals and successes.
+    """Passes everything on to another credential, and tells what became of each sign-in.
 
     Args:
         inner: the credential that does the work.
-        noted: called after each token (None) and each refusal; it should do nothing where that is
-            no news, because tokens are asked for with every request.
+        noted: called after each token (None), each refusal and each try that nobody answered; it
+            should do nothing where that is no news, because tokens are asked for with every
+            request.
     """
 
     def __init__(
-        self, inner: Credential, noted: Callable[[NeedsAttention | None], Awaitable[None]]
+        self,
+        inner: Credential,
+        noted: Callable[[NeedsAttention | PartDown | None], Awaitable[None]],
     ) -> None:
         self._inner = inner
         self._noted = noted
@@ -38,7 +41,7 @@ class WatchedCredential:
         """See :class:`drivefeed.sources.graph.auth.Credential`."""
         try:
             token = await self._inner.get_token(*scopes, **options)
-        except NeedsAttention as error:
+        except (NeedsAttention, PartDown) as error:
             await self._noted(error)
             raise
         await self._noted(None)

@@ -25,6 +25,14 @@ def upgrade() -> None:
     _quota()
     _backends()
     _fairness()
+    _pruning()
+
+
+def _pruning() -> None:
+    op.add_column(
+        "connections",
+        sa.Column("pruned", sa.Boolean(), server_default=sa.false(), nullable=False),
+    )
 
 
 def _quota() -> None:

@@ -1,0 +1,44 @@
+"""A plan in words: one file is told as one, and what takes no time is not told as 0.0 s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drivefeed.cli.output import console
+from drivefeed.cli.plan import tell_plan
+from drivefeed.domain.model import Policy
+from drivefeed.domain.plan import Change, Plan
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def told(capsys: pytest.CaptureFixture[str], *, with_change: bool = True, **values: Any) -> str:
+    console.cache_clear()
+    plan = Plan("o", "a", "b!x", "d", "Documents", "root", "Lab", Policy(), 0, **values)
+    tell_plan(plan, with_change=with_change)
+    console.cache_clear()
+    return capsys.readouterr().out
+
+
+def test_one_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    one = told(capsys, change=Change(added=1, returning=1, removed=2, hidden=1, kept=1))
+    assert "1 file of those that come is shown again at once." in one
+    assert "1 leaves search at once, to be erased after the grace; 1 stays, because" in one
+    assert "another connection wants it." in one
+    several = told(capsys, change=Change(added=2, returning=2, removed=5, hidden=3, kept=2))
+    assert "2 files of those that come are shown" in several
+    assert "3 leave search at once, to be erased after the grace; 2 stay, because" in several
+    assert "another connection wants them." in several
+
+
+def test_what_takes_no_time_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = told(capsys, files=2, found=2, units=2, minutes=2 / 1000)
+    assert "2 resource units of Microsoft's limit: at our share of it less than a second;" in quick
+    assert "0.0 s" not in quick
+    assert "at least 2 min" in told(capsys, files=2, found=2, units=9, minutes=2.0)
+
+
+def test_where_nothing_changes_no_change_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "+7" in told(capsys, change=Change(added=7))
+    assert "+7" not in told(capsys, with_change=False, change=Change(added=7))
