@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
 QUICK: dict[str, Any] = {
+    "drivefeed.services.schedule._UPLOADS_OLDER_THAN_MS": 3_000,
     "drivefeed.services.relay.REMIND_MS": 400,
     "drivefeed.indexer.indexing._TELL_SECONDS": 0.0,
     "drivefeed.catalog.reminders._SUSPECT_WAITS_MS": {"2": 20, "3": 40, "4": 80},
