@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import signal
+import ssl
 import sys
 import time
 import traceback
@@ -53,6 +54,10 @@ def live(job: dict[str, Any]) -> None:
 
 def hurry(tick_seconds: float) -> None:
     """Have what happens on a schedule happen at least that often."""
+    # Nobody is spoken to but graphsim, whose authority is in the settings; loading the usual
+    # ones is a third of what a life costs.
+    httpx = importlib.import_module("httpx")
+    httpx.create_ssl_context = lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # type: ignore[attr-defined]
     # A life of a second leaves nothing to collect.
     daemon = importlib.import_module("drivefeed.daemon")
     daemon.spare_the_collector = lambda: None  # type: ignore[attr-defined]

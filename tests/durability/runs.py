@@ -127,7 +127,13 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         office,
         (
             *("account.add", "account.change", "account.ensure", "account.remove"),
-            *("account.state", "collection.begin", "collection.give_up", "connection.rename"),
+            *(
+                "account.state",
+                "account.unreached",
+                "collection.begin",
+                "collection.give_up",
+                "connection.rename",
+            ),
             *("declare", "key.", "org.add", "org.rename", "plan.apply"),
             *("removals.discard", "resume", "session."),
         ),

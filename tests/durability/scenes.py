@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import Surroundings, open_memory, open_parts
 from drivefeed.catalog import api_keys, collections, heartbeats, leaving, orgs, reminders, sessions
-from drivefeed.catalog.account_states import note_state
+from drivefeed.catalog.account_states import note_state, note_unreached
 from drivefeed.catalog.accounts import add_account, change_account, find_account, remove_account
 from drivefeed.catalog.api_keys import Kind
 from drivefeed.catalog.connecting import ensure_account, ensure_org
@@ -93,6 +93,7 @@ async def _accounts(catalog: Catalog, org_id: str) -> None:
         )
     leaver = await find_account(catalog, "leaver")
     await change_account(catalog, ring, leaver.account_id, values=values, credential=secret)
+    await note_unreached(catalog, leaver.account_id, "made up")
     await note_state(catalog, leaver.account_id, Reason.NEEDS_SIGN_IN, "made up")
     await resume_account(catalog, leaver.account_id)
     await remove_account(catalog, leaver)
