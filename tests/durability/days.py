@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from sqlite3 import OperationalError
@@ -242,22 +243,28 @@ class Day:
             self.write(f"leaf {number}.txt", f"Leaf {number} of the book of tides.")
         self.comes_to_rest("before removals")
         self.town.receiver.answers.append((500, {}, b"made up"))
+        since = time.time_ns() // 1_000_000
         for number in range(4):
             (self.folder / f"leaf {number}.txt").unlink()
         asks = "SELECT 1 FROM connections WHERE attention NOT NULL"
         self.run.up(until=lambda: self.run.rows(asks), what="a brake that asks")
-        self.run.up(until=self._notice("sent_at NOT NULL"), what="a notice")
+        self.run.up(until=self._notice("sent_at NOT NULL", since), what="a notice")
         late = "sent_at IS NULL AND attempts > 0"
-        self.run.up(until=self._notice(late), what="a notice that is not taken")
+        self.run.up(until=self._notice(late, since), what="a notice that is not taken")
         self.run.does("removals", "--approve")
         self.run.down()
         self._rename_channel("nobody", "somebody")
-        self.run.up(until=self._notice("gave_up_at NOT NULL"), what="a notice given up")
+        self.run.up(until=self._notice("gave_up_at NOT NULL", since), what="a notice given up")
         self.comes_to_rest("after removals")
 
-    def _notice(self, where: str) -> Any:
+    def _notice(self, where: str, since: int) -> Any:
+        """Return what asks for a delivery of a notice that was not there before."""
+        those = "SELECT id FROM notices WHERE first_at >= ?"
+
         def found() -> list[Any]:
-            return self.run.rows(f"SELECT 1 FROM notice_deliveries WHERE {where}")
+            return self.run.rows(
+                f"SELECT 1 FROM notice_deliveries WHERE {where} AND notice_id IN ({those})", since
+            )
 
         return found
 
