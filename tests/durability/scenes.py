@@ -100,10 +100,12 @@ async def _accounts(catalog: Catalog, org_id: str) -> None:
 
 
 async def _keys(catalog: Catalog, org_id: str) -> None:
-    fresh = await api_keys.create_key(catalog, org_id=org_id, name="clerk")
+    # A name is taken for as long as its key or link is.
+    clerk = f"clerk {catalog.ids.new()}"
+    fresh = await api_keys.create_key(catalog, org_id=org_id, name=clerk)
     await api_keys.key_behind(catalog, fresh.text, Kind.KEY)
-    await api_keys.revoke_key(catalog, "clerk")
-    link = await sessions.create_link(catalog, org_id=org_id, name="clerk")
+    await api_keys.revoke_key(catalog, clerk)
+    link = await sessions.create_link(catalog, org_id=org_id, name=clerk)
     session = await sessions.redeem_link(catalog, link.text)
     assert session is not None
     behind = await api_keys.key_behind(catalog, session.text, Kind.SESSION)
