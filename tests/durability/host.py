@@ -24,7 +24,7 @@ from durability.places import Places
 from durability.wrapping import wrap_ports
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
-PAUSE_SECONDS = 0.004
+PAUSE_SECONDS = 0.01
 
 
 def live(job: dict[str, Any]) -> None:

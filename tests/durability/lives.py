@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE_SECONDS = 60.0
-LOOK_SECONDS = 0.03
+LOOK_SECONDS = 0.1
 MOST_LIVES = 400
 
 
