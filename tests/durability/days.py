@@ -5,8 +5,6 @@ The test acts on the drive and on the services around; lives of drivefeed come a
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -307,13 +305,3 @@ class Day:
 
     def _is_parked(self) -> list[Any]:
         return self.run.rows("SELECT 1 FROM imports WHERE hold = 'paused'")
-
-
-def digest(words: str) -> str:
-    """Return the hash of a file with these words."""
-    return hashlib.sha256(words.encode()).hexdigest()
-
-
-def facts_of(run: Run) -> str:
-    """Return the counts of states, for a person who reads why a day failed."""
-    return json.dumps(run.rows("SELECT state, count(*) AS n FROM imports GROUP BY state"))

@@ -114,7 +114,11 @@ def backend(day: Day) -> None:
     small(day)
     day.town.service.faults.append(Fault(slow=1.5))
     day.write("note 0.txt", "Note 0: a version that takes its time.")
-    day.run.up(until=lambda: "submitted" in day.states("note 0.txt"), what="a submitted version")
+    accepted = (
+        "SELECT 1 FROM imports JOIN reminders ON subject_id = imports.id"
+        " WHERE state = 'submitted' AND stage = 'poll' AND owner IS NULL"
+    )
+    day.run.up(until=lambda: day.run.rows(accepted), what="an accepted version")
     day.run.abandon()
     day.run.plays("called", of=LATER)
     day.town.service.faults.clear()
