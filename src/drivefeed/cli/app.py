@@ -29,7 +29,7 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; see Click's ``Group``, of which Typer has a copy of its own."""
-        options.words = tuple(args[:2])
+        options.words = tuple(args)
         return super().resolve_command(ctx, args)
 
 

@@ -58,7 +58,7 @@ class Options:
     """What stands before the command's name, and the command.
 
     Attributes:
-        words: its name and the word that comes next, of a group that of the command.
+        words: its name and what was typed behind it.
         told_folder: whether it was said already whose data folder it is.
     """
 
@@ -122,7 +122,10 @@ def _tell_folder(chosen: dict[str, Any]) -> None:
     """
     if options.data_dir is not None or not chosen or options.told_folder:
         return
-    if _LOOKING & {*options.words[:1], " ".join(options.words)}:
+    words = options.words
+    decides = {"--approve", "--discard"} & {*words}
+    looks = _LOOKING & {*words[:1], " ".join(words[:2])} or (words[:1] == ("removals",))
+    if looks and not decides:
         return
     options.told_folder = True
     sys.stderr.write(

@@ -15,7 +15,8 @@ import pytest
 from drivefeed.backends.http import HttpBackend, Place
 from drivefeed.backends.signing import Credential
 from drivefeed.catalog.engine import open_catalog, sqlite_url
-from drivefeed.catalog.tables import imports, ledger
+from drivefeed.catalog.tables import imports
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.model import Policy
 from drivefeed.outbound import Outbound

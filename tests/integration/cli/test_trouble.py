@@ -67,8 +67,8 @@ def test_a_data_folder_that_is_a_file(command: CommandLine) -> None:
 def test_a_locked_catalog(finished: CommandLine) -> None:
     (found,) = finished.home.glob("drivefeed-demo/data-*/catalog.sqlite")
     script = (
-        "import drivefeed.catalog.engine as engine, sys\n"
-        "engine._BUSY_TIMEOUT_MS = 50\n"
+        "import drivefeed.catalog.sqlite as sqlite, sys\n"
+        "sqlite._BUSY_TIMEOUT_MS = 50\n"
         "sys.argv = ['drivefeed', 'pause']\n"
         "from drivefeed.cli import main; main()"
     )
@@ -77,7 +77,7 @@ def test_a_locked_catalog(finished: CommandLine) -> None:
         answer = finished.run([sys.executable, "-c", script])
         holder.rollback()
 
-    assert "The catalog is busy" in sentence(answer)
+    assert "file locked, so nothing can be recorded" in sentence(answer)
 
 
 def test_a_data_folder_of_somebody_else(command: CommandLine) -> None:

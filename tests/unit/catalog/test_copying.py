@@ -21,12 +21,16 @@ from unit.catalog.rig import ROOT, Rig, file, folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+on_sqlite = pytest.mark.parametrize("catalog_url", ["sqlite"], indirect=True)
+"""A Postgres is backed up by its own tools."""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "catalog.db"
 
 
+@on_sqlite
 async def test_a_backup_is_one_moment_of_a_catalog_in_use(rig: Rig, path: Path) -> None:
     await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
     target = path.with_name("backup.db")
@@ -51,6 +55,7 @@ def test_there_must_be_a_catalog_and_a_place_to_write(path: Path) -> None:
     assert not list(path.parent.iterdir())
 
 
+@on_sqlite
 async def test_what_is_no_backup_is_refused(rig: Rig, path: Path) -> None:
     target = path.with_name("backup.db")
     with pytest.raises(NotFound):
@@ -67,6 +72,7 @@ async def test_what_is_no_backup_is_refused(rig: Rig, path: Path) -> None:
     del rig
 
 
+@on_sqlite
 async def test_what_was_there_stays_beside_and_its_log_cannot_ruin_the_restored_file(
     rig: Rig, path: Path
 ) -> None:

@@ -175,14 +175,23 @@ async def test_rotation_names_what_it_cannot_open_and_does_the_rest(catalog: Cat
     assert lost.key_id in step.refused[0][1]
 
 
+FIRST = (
+    "AADSTS700082: expired. Trace ID: 0a1b2c3d-1111-2222-3333-444455556666 "
+    "Timestamp: 2026-11-30 12:00:01Z"
+)
+
+
 async def test_states_are_told_once(catalog: Catalog, ring: KeyRing, account_id: str) -> None:
     revisions = await account_revisions(catalog)
     assert not await note_state(catalog, account_id, None)
-    assert await note_state(catalog, account_id, Reason.NEEDS_SIGN_IN, "AADSTS700082 trace 1")
-    assert not await note_state(catalog, account_id, Reason.NEEDS_SIGN_IN, "AADSTS700082 trace 2")
+    assert await note_state(catalog, account_id, Reason.NEEDS_SIGN_IN, FIRST)
+    again = FIRST.replace("0a1b2c3d", "99999999").replace("12:00:01", "12:34:56")
+    assert not await note_state(catalog, account_id, Reason.NEEDS_SIGN_IN, again)
     one = await find_account(catalog, "ours")
     assert (one.state, one.reason) == (AccountState.NEEDS_SIGN_IN, Reason.NEEDS_SIGN_IN)
-    assert one.detail == "AADSTS700082 trace 1"
+    assert one.detail == FIRST
+    assert await note_state(catalog, account_id, Reason.NEEDS_SIGN_IN, "AADSTS50173: revoked")
+    assert (await find_account(catalog, "ours")).detail == "AADSTS50173: revoked"
     assert await note_state(catalog, account_id, Reason.ACCESS_DENIED, "policy")
     assert (await find_account(catalog, "ours")).state is AccountState.BLOCKED
     assert await note_state(catalog, account_id, None)

@@ -17,7 +17,8 @@ from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.imports import advance
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.catalog.sources import wake_due_drives
-from drivefeed.catalog.tables import drives, import_events, imports, ledger, orgs
+from drivefeed.catalog.tables import drives, import_events, imports, orgs
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.catalog.waiting import again, park
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason

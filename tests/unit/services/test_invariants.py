@@ -42,10 +42,9 @@ GOOD = Facts(
         versions=[LIVE, OLD],
         hidden={},
         charges=[
-            Charge("org", "document", "old", "bb", 1),
-            Charge("org", "document", "live", "aa", 3),
+            Charge("document", "old", "bb"),
+            Charge("document", "live", "aa"),
         ],
-        counters={"org": 4},
         submissions={"old:1": 1, "live:1": 1},
     ),
     objects={LIVE.object_key: 5},
@@ -77,6 +76,9 @@ def under_way(**what: object) -> Facts:
     return replace(found, objects={**GOOD.objects, third.object_key: 5})
 
 
+LIVE_ELSEWHERE = versions(replace(LIVE, indexed_here=False), OLD)
+"""What another backend shows is not looked for in our own index."""
+
 BROKEN: dict[str, list[Callable[[], Facts]]] = {
     "not_live": [lambda: books(hidden={"other": "gone"})],
     "missing_in_store": [
@@ -100,12 +102,11 @@ BROKEN: dict[str, list[Callable[[], Facts]]] = {
     ],
     "submitted_twice": [lambda: books(submissions={"live:1": 2})],
     "charged_twice": [
-        lambda: books(charges=[*GOOD.books.charges, GOOD.books.charges[1]], counters={"org": 7}),
-        lambda: books(charges=[*GOOD.books.charges, Charge("org", "document", "again", "aa", 0)]),
+        lambda: books(charges=[*GOOD.books.charges, GOOD.books.charges[1]]),
+        lambda: books(charges=[*GOOD.books.charges, Charge("document", "again", "aa")]),
     ],
-    "not_charged": [lambda: books(charges=GOOD.books.charges[:1], counters={"org": 1})],
-    "counter_differs": [lambda: books(counters={"org": 5})],
-    "reserved_at_rest": [lambda: replace(GOOD, reserved={"live": 3})],
+    "not_charged": [lambda: books(charges=GOOD.books.charges[:1])],
+    "usage": [lambda: replace(GOOD, usage=("demo: 5 pages counted, 4 in the ledger",))],
     "due_at_rest": [lambda: versions(LIVE, replace(OLD, due="withdraw"))],
     "forgotten": [under_way],
     "upload_left_over": [lambda: replace(GOOD, left_over=1)],
@@ -139,7 +140,7 @@ def test_a_wanted_version_that_search_does_not_show_is_found() -> None:
         under_way(due="submit"),
         under_way(waits=True),
         versions(replace(LIVE, live=False, due="publish"), OLD),
-        replace(under_way(due="submit"), reserved={"third": 9}),
+        replace(LIVE_ELSEWHERE, rounds={}),
     ],
 )
 def test_what_is_under_way_breaks_none(facts: Facts) -> None:

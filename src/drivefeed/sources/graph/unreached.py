@@ -27,13 +27,15 @@ def why_unreached(error: BaseException, url: str, outbound: Outbound) -> str:
     """
     proxy = outbound.proxy_for(url)
     where = _place(proxy or url)
-    for one in _causes(error):
-        if isinstance(one, ssl.SSLError):
-            said = getattr(one, "verify_message", "") or one.reason or "TLS failed"
-            return (
-                f"{_place(url)}: its certificate is not trusted here ({said}). If it is yours, or "
-                "a proxy's, name its authority in the account's ca_file or in outbound.ca_file"
-            )
+    # aiohttp has an SSLError of its own around Python's, without what that says.
+    failed = [one for one in _causes(error) if isinstance(one, ssl.SSLError)]
+    if failed:
+        told = [getattr(one, "verify_message", "") for one in reversed(failed)]
+        said = next((one for one in told if one), "no encrypted connection came about")
+        return (
+            f"{_place(url)}: its certificate is not trusted here ({said}). If it is yours, or a "
+            "proxy's, name its authority in the account's ca_file or in outbound.ca_file"
+        )
     cause = f"{where}: {_cause(error)}"
     if proxy:
         return (
