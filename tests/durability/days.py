@@ -37,6 +37,7 @@ IN_HOUR: dict[str, tuple[str, ...]] = {
         *("org.", "collection.", "attempt", "bury"),
     ),
     "edits": ("placed", "publish.place", "transfer.discard"),
+    "returns": ("claim", "relay.taken"),
     "change_of_mind": ("advance.cancelled", "poll.cancel", "index.forget"),
     "same_bytes": ("advance.same_bytes",),
     "question": ("attention", "clear", "notice."),

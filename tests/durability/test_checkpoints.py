@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DAYS = 2
 """So many runs share what a day passes; a row that is interrupted too often asks a person."""
 
+TOGETHER = ("relay.taken",)
+"""What follows only a death before a claim, and that is in the first day."""
 _ELSEWHERE = tuple(prefix for _, prefixes in RUNS.values() for prefix in prefixes)
 PLACES = [*(f"day {number}" for number in range(DAYS)), *RUNS]
 
@@ -35,6 +37,8 @@ def place_of(name: str) -> str:
     for place, (_, prefixes) in RUNS.items():
         if name.startswith(prefixes):
             return place
+    if name.startswith(TOGETHER):
+        return "day 0"
     of_days = [one for one in checkpoints() if not one.startswith(_ELSEWHERE)]
     return f"day {of_days.index(name) % DAYS}"
 

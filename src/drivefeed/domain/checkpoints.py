@@ -98,6 +98,7 @@ COMMITS: dict[str, str] = {
     "relay.bring_back": "Deliveries that got lost in the queue are due anew.",
     "relay.emptied": "The queue was emptied, so no delivery counts as sent.",
     "relay.sent": "Deliveries are marked as sent.",
+    "relay.taken": "What a dead worker took from a queue and never claimed is due anew.",
     "release": "A worker lets go of a row for which there was nothing to do.",
     "removals.apply": "Some of the removals that a person approved are applied.",
     "removals.approve": "A person approves removals.",

@@ -236,7 +236,7 @@ class Relay:
         async with self._catalog.read() as connection:
             taken = await deliveries.unclaimed(connection, numbers)
         if taken:
-            async with self._catalog.write("relay.bring_back", beside=True) as connection:
+            async with self._catalog.write("relay.taken", beside=True) as connection:
                 await deliveries.send_again(connection, taken)
             _log.info("deliveries_taken", count=len(taken))
         return len(taken)
