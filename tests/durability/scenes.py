@@ -23,6 +23,7 @@ from drivefeed.catalog.connecting import ensure_account, ensure_org
 from drivefeed.catalog.control import rename, set_paused
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.declared import apply_declared
+from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.progress import progress_of
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.catalog.waiting import clear, unattended
@@ -104,7 +105,7 @@ async def _keys(catalog: Catalog, org_id: str) -> None:
     clerk = f"clerk {catalog.ids.new()}"
     fresh = await api_keys.create_key(catalog, org_id=org_id, name=clerk)
     await api_keys.key_behind(catalog, fresh.text, Kind.KEY)
-    await api_keys.revoke_key(catalog, clerk)
+    await revoke_key(catalog, clerk)
     link = await sessions.create_link(catalog, org_id=org_id, name=clerk)
     session = await sessions.redeem_link(catalog, link.text)
     assert session is not None
