@@ -33,7 +33,7 @@ GOES_WRONG = {
 IN_HOUR: dict[str, tuple[str, ...]] = {
     "morning": (
         *("admit.", "connect", "discover.attempt", "drive.", "enumeration", "relay.emptied"),
-        *("relay.sentinel", "scan", "settling", "advance.refused", "account."),
+        *("relay.sentinel", "relay.bring_back", "scan", "settling", "advance.refused", "account."),
         *("org.", "collection.", "attempt", "bury"),
     ),
     "edits": ("placed", "publish.place", "transfer.discard"),
