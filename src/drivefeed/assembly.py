@@ -53,6 +53,11 @@ _WINDOW_PER_WORKER = 8
 _log = log("daemon")
 
 
+def is_alone(settings: Settings, role: Role) -> bool:
+    """Whether no other process works on the data folder, so that whoever did before is dead."""
+    return settings.redis_url is None or (role.is_whole and settings.is_for_one_process)
+
+
 async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQueue:
     """Connect to the queue; the embedded server is started, and ends with ``stack``.
 
@@ -72,7 +77,7 @@ async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQ
         await _bury_all(parts.catalog)
     else:
         url = settings.redis_url.get_secret_value()
-        if role.is_whole and settings.is_for_one_process:
+        if is_alone(settings, role):
             stack.enter_context(alone_on(settings.data_dir / "queue"))
             await _bury_all(parts.catalog)
     queue = BullmqQueue(

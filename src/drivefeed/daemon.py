@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
+    is_alone,
     open_indexing,
     open_page,
     open_queue,
@@ -279,6 +280,8 @@ class Daemon:
             breakers=self.breakers,
             gate=lambda: gatekeeper.gate,
         )
+        if is_alone(parts.settings, self.role):
+            await relay.send_again_what_was_taken()
         schedule = Schedule(
             parts.catalog,
             relay,

@@ -291,6 +291,10 @@ class Queue(Protocol):
         """Return those of the ids whose jobs are still to be done or being done."""
         ...
 
+    async def active(self, stage: Stage) -> set[str]:
+        """Return the ids of the jobs that workers took and did not end, dead workers' too."""
+        ...
+
     async def counts(self, stage: Stage) -> dict[str, int]:
         """Return how many jobs are waiting, active, delayed, completed, failed and paused."""
         ...
@@ -455,7 +459,12 @@ class IndexJobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IndexJob:
-    """A job of the embedded backend, as it is remembered."""
+    """A job of the embedded backend, as it is remembered.
+
+    Attributes:
+        read_at_start: the last start at which its file was read without harm, as far as that was
+            recorded; 0 before.
+    """
 
     job_id: str
     submission: Submission
@@ -466,6 +475,7 @@ class IndexJob:
     reason: Reason | None = None
     detail: str = ""
     shown: bool = True
+    read_at_start: int = 0
 
 
 class IndexJobs(Protocol):
@@ -485,6 +495,10 @@ class IndexJobs(Protocol):
 
     async def set_progress(self, job_id: str, percent: int) -> None:
         """Record progress; ignored unless the job is queued."""
+        ...
+
+    async def note_read(self, job_id: str, starts: int) -> None:
+        """Record that the file was read without harm at the start of that number."""
         ...
 
     async def is_overtaken(self, job: IndexJob) -> bool:

@@ -165,3 +165,14 @@ async def test_what_is_shown_is_remembered(jobs: IndexJobs, sent: Submission) ->
         assert after is not None
         assert after.shown is shown
     await jobs.set_shown("nothing:1", shown=True)
+
+
+async def test_it_is_remembered_at_which_start_a_file_was_read(
+    jobs: IndexJobs, sent: Submission
+) -> None:
+    job = await jobs.create(sent)
+    assert job.read_at_start == 0
+    await jobs.note_read(job.job_id, 3)
+    again = await jobs.get(job.job_id)
+    assert again is not None
+    assert again.read_at_start == 3

@@ -117,6 +117,28 @@ async def test_counts_tell_the_states_apart(queue: Queue) -> None:
     }
 
 
+async def test_what_a_worker_took_is_active_until_it_ended(queue: Queue) -> None:
+    go = asyncio.Event()
+
+    async def run(_: Delivery) -> None:
+        await go.wait()
+
+    async def active() -> bool:
+        return await queue.active(Stage.TRANSFER) == {"transfer-i1-1"}
+
+    await queue.add([job(1), job(2, delay_ms=60_000)])
+    assert await queue.active(Stage.TRANSFER) == set()
+    async with consuming(queue, run):
+        await until(active)
+        assert await queue.active(Stage.POLL) == set()
+        go.set()
+
+        async def ended() -> bool:
+            return await queue.active(Stage.TRANSFER) == set()
+
+        await until(ended)
+
+
 async def test_jobs_without_priority_come_first(queue: Queue) -> None:
     order: list[str] = []
 

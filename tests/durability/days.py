@@ -5,13 +5,13 @@ The test acts on the drive and on the services around; lives of drivefeed come a
 
 from __future__ import annotations
 
-import hashlib
-import json
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any
 
+from drivefeed.stores.keys import PARTIAL
 from support.embeddings import Fault
 from support.evidence import files_below, sha256, unrest_in
 
@@ -30,12 +30,26 @@ GOES_WRONG = {
 }
 """What goes wrong once, by checkpoint; a life that is to die there dies first."""
 
-EARLY = (
-    *("admit.", "connect", "discover.attempt", "drive.", "enumeration", "relay.emptied"),
-    *("relay.sentinel", "scan", "settling", "transfer.discard", "advance.refused", "account."),
-    *("org.", "collection.", "attempt", "bury"),
-)
-"""What is passed in the first hours alone."""
+IN_HOUR: dict[str, tuple[str, ...]] = {
+    "morning": (
+        *("admit.", "connect", "discover.attempt", "drive.", "enumeration", "relay.emptied"),
+        *("relay.sentinel", "relay.bring_back", "scan", "settling", "advance.refused", "account."),
+        *("org.", "collection.", "attempt", "bury"),
+    ),
+    "edits": ("placed", "publish.place", "transfer.discard"),
+    "returns": ("claim", "relay.taken"),
+    "change_of_mind": ("advance.cancelled", "poll.cancel", "index.forget"),
+    "same_bytes": ("advance.same_bytes",),
+    "question": ("attention", "clear", "notice."),
+    "many_removals": ("removals.",),
+    "slow_hours": ("park", "hand_back", "connection.pause"),
+    "leftovers": ("release", "reap", "unattended"),
+}
+"""What is passed in some hours alone, by the first of them, or does not happen often."""
+ANY_HOUR = 5
+"""So many hours share what is passed in all of them."""
+
+CHANGES_OF_MIND = 6
 
 _WANTED = """
 SELECT items.name, imports.sha256 FROM documents
@@ -81,8 +95,13 @@ class Day:
                 self.live() == self.expected()
                 and not unrest_in(self.run.data, len(files_below(self.folder)))
                 and not self.run.rows(_DUE)
+                and not self.partial()
             )
         return False
+
+    def partial(self) -> list[Path]:
+        """Return what was written of objects and never ended."""
+        return list((self.run.data / "objects" / PARTIAL).iterdir())
 
     def comes_to_rest(self, what: str) -> None:
         """Let lives work until all is at rest."""
@@ -119,10 +138,14 @@ class Day:
             *(self.morning, self.edits, self.returns, self.change_of_mind, self.same_bytes),
             *(self.question, self.many_removals, self.slow_hours, self.leftovers),
         )
-        late = [name for name in names if not name.startswith(EARLY)]
-        self.run.armed = set(names) - set(late)
+        known = tuple(prefix for prefixes in IN_HOUR.values() for prefix in prefixes)
+        others = [name for name in names if not name.startswith(known)]
         for number, hour in enumerate(hours):
-            self.run.armed |= set(late[number :: len(hours) - 2] if number < len(hours) - 2 else ())
+            # A life dies only at the names it was given when it began.
+            self.run.abandon()
+            here = IN_HOUR.get(hour.__name__, ())
+            self.run.armed |= {name for name in names if here and name.startswith(here)}
+            self.run.armed |= set(others[number::ANY_HOUR] if number < ANY_HOUR else ())
             hour()
 
     def morning(self) -> None:
@@ -155,14 +178,21 @@ class Day:
     def change_of_mind(self) -> None:
         """A file is edited while its last version is being indexed."""
         self.run.arrange(actions={})
-        self.town.service.faults.append(Fault(slow=1.5))
-        self.write("note 0.txt", "Note 0: a version that nobody will want.")
-        self.run.up(
-            until=lambda: "submitted" in self.states("note 0.txt"), what="a submitted version"
-        )
-        self.write("note 0.txt", "Note 0: the version that everybody wants.")
-        self.comes_to_rest("after a change of mind")
-        self.town.service.faults.clear()
+        for number in range(CHANGES_OF_MIND):
+            self.town.service.faults.extend([Fault(slow=1.5)] * 4)
+            self.write("note 0.txt", f"Note 0: version {number} that nobody will want.")
+            self.run.up(
+                until=lambda: "submitted" in self.states("note 0.txt"), what="a submitted version"
+            )
+            self.write("note 0.txt", f"Note 0: version {number} that everybody wants.")
+            self.run.up(
+                until=lambda: "submitted" not in self.states("note 0.txt"), what="a cancellation"
+            )
+            self.town.service.faults.clear()
+            self.comes_to_rest("after a change of mind")
+            # A death may have come in between, so that there was nothing to cancel.
+            if not any(one.startswith(IN_HOUR["change_of_mind"]) for one in self.run.armed):
+                return
 
     def same_bytes(self) -> None:
         """Another version brings the bytes of the one before."""
@@ -212,22 +242,28 @@ class Day:
             self.write(f"leaf {number}.txt", f"Leaf {number} of the book of tides.")
         self.comes_to_rest("before removals")
         self.town.receiver.answers.append((500, {}, b"made up"))
+        since = time.time_ns() // 1_000_000
         for number in range(4):
             (self.folder / f"leaf {number}.txt").unlink()
         asks = "SELECT 1 FROM connections WHERE attention NOT NULL"
         self.run.up(until=lambda: self.run.rows(asks), what="a brake that asks")
-        self.run.up(until=self._notice("sent_at NOT NULL"), what="a notice")
+        self.run.up(until=self._notice("sent_at NOT NULL", since), what="a notice")
         late = "sent_at IS NULL AND attempts > 0"
-        self.run.up(until=self._notice(late), what="a notice that is not taken")
+        self.run.up(until=self._notice(late, since), what="a notice that is not taken")
         self.run.does("removals", "--approve")
         self.run.down()
         self._rename_channel("nobody", "somebody")
-        self.run.up(until=self._notice("gave_up_at NOT NULL"), what="a notice given up")
+        self.run.up(until=self._notice("gave_up_at NOT NULL", since), what="a notice given up")
         self.comes_to_rest("after removals")
 
-    def _notice(self, where: str) -> Any:
+    def _notice(self, where: str, since: int) -> Any:
+        """Return what asks for a delivery of a notice that was not there before."""
+        those = "SELECT id FROM notices WHERE first_at >= ?"
+
         def found() -> list[Any]:
-            return self.run.rows(f"SELECT 1 FROM notice_deliveries WHERE {where}")
+            return self.run.rows(
+                f"SELECT 1 FROM notice_deliveries WHERE {where} AND notice_id IN ({those})", since
+            )
 
         return found
 
@@ -270,13 +306,3 @@ class Day:
 
     def _is_parked(self) -> list[Any]:
         return self.run.rows("SELECT 1 FROM imports WHERE hold = 'paused'")
-
-
-def digest(words: str) -> str:
-    """Return the hash of a file with these words."""
-    return hashlib.sha256(words.encode()).hexdigest()
-
-
-def facts_of(run: Run) -> str:
-    """Return the counts of states, for a person who reads why a day failed."""
-    return json.dumps(run.rows("SELECT state, count(*) AS n FROM imports GROUP BY state"))

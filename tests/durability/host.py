@@ -8,10 +8,13 @@ interpreter and loading everything takes many times as long as a life does.
 
 from __future__ import annotations
 
+import functools
+import gc
 import importlib
 import json
 import os
 import signal
+import ssl
 import sys
 import time
 import traceback
@@ -21,7 +24,7 @@ from durability.places import Places
 from durability.wrapping import wrap_ports
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
-PAUSE_SECONDS = 0.004
+PAUSE_SECONDS = 0.01
 
 
 def live(job: dict[str, Any]) -> None:
@@ -51,6 +54,13 @@ def live(job: dict[str, Any]) -> None:
 
 def hurry(tick_seconds: float) -> None:
     """Have what happens on a schedule happen at least that often."""
+    # Nobody is spoken to but graphsim, whose authority is in the settings; loading the usual
+    # ones is a third of what a life costs.
+    httpx = importlib.import_module("httpx")
+    httpx.create_ssl_context = lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # type: ignore[attr-defined]
+    # A life of a second leaves nothing to collect.
+    daemon = importlib.import_module("drivefeed.daemon")
+    daemon.spare_the_collector = lambda: None  # type: ignore[attr-defined]
     schedule = importlib.import_module("drivefeed.services.schedule").Schedule
     every = schedule._every
     table = importlib.import_module("drivefeed.queue.table")
@@ -101,6 +111,13 @@ def wait(pid: int, seconds: float) -> dict[str, Any]:
         time.sleep(PAUSE_SECONDS)
 
 
+def keep_commands() -> None:
+    """Make the commands once: that takes a tenth of a second."""
+    typer_main = importlib.import_module("typer.main")
+    typer_main.get_command = functools.cache(typer_main.get_command)  # type: ignore[attr-defined]
+    typer_main.get_command(importlib.import_module("drivefeed.cli.app").app)
+
+
 def learn(names: list[str]) -> int:
     """Load what a life had to load for itself, so that the next ones need not."""
     loaded = 0
@@ -118,6 +135,8 @@ def main() -> None:
     """Serve jobs until the input ends."""
     for name in WARM:
         importlib.import_module(name)
+    keep_commands()
+    gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
         asked = json.loads(line)

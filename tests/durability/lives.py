@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE_SECONDS = 60.0
-LOOK_SECONDS = 0.03
+LOOK_SECONDS = 0.1
 MOST_LIVES = 400
 
 
@@ -132,9 +132,9 @@ class Run:
         """Run a command again and again until a life ends in order; return its exit code."""
         return self._to_the_end(lambda: self.begin(words=list(words)), ok, " ".join(words))
 
-    def plays(self, scene: str, **given: Any) -> None:
-        """The same for a function of :mod:`durability.scenes`."""
-        name = f"durability.scenes:{scene}"
+    def plays(self, scene: str, *, of: str = "durability.scenes", **given: Any) -> None:
+        """The same for a function of a module of scenes."""
+        name = f"{of}:{scene}"
         self._to_the_end(lambda: self.begin(scene=name, given=given), (0,), scene)
 
     def _to_the_end(self, begin: Callable[[], int], ok: tuple[int, ...], what: str) -> int:

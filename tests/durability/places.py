@@ -20,7 +20,7 @@ from drivefeed.domain.reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAULTY_LIVES = 4
+FAULTY_LIVES = 10
 FAULTS: dict[str, Callable[[], Exception]] = {
     "transient": lambda: Transient("Made up: it did not work."),
     "down": lambda: PartDown("Made up: the source does not answer.", part=Part.SOURCE),

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import Surroundings, open_memory, open_parts
 from drivefeed.catalog import api_keys, collections, heartbeats, leaving, orgs, reminders, sessions
-from drivefeed.catalog.account_states import note_state
+from drivefeed.catalog.account_states import note_state, note_unreached
 from drivefeed.catalog.accounts import add_account, change_account, find_account, remove_account
 from drivefeed.catalog.api_keys import Kind
 from drivefeed.catalog.connecting import ensure_account, ensure_org
 from drivefeed.catalog.control import rename, set_paused
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.declared import apply_declared
+from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.progress import progress_of
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.catalog.waiting import clear, unattended
@@ -93,16 +94,19 @@ async def _accounts(catalog: Catalog, org_id: str) -> None:
         )
     leaver = await find_account(catalog, "leaver")
     await change_account(catalog, ring, leaver.account_id, values=values, credential=secret)
+    await note_unreached(catalog, leaver.account_id, "made up")
     await note_state(catalog, leaver.account_id, Reason.NEEDS_SIGN_IN, "made up")
     await resume_account(catalog, leaver.account_id)
     await remove_account(catalog, leaver)
 
 
 async def _keys(catalog: Catalog, org_id: str) -> None:
-    fresh = await api_keys.create_key(catalog, org_id=org_id, name="clerk")
+    # A name is taken for as long as its key or link is.
+    clerk = f"clerk {catalog.ids.new()}"
+    fresh = await api_keys.create_key(catalog, org_id=org_id, name=clerk)
     await api_keys.key_behind(catalog, fresh.text, Kind.KEY)
-    await api_keys.revoke_key(catalog, "clerk")
-    link = await sessions.create_link(catalog, org_id=org_id, name="clerk")
+    await revoke_key(catalog, clerk)
+    link = await sessions.create_link(catalog, org_id=org_id, name=clerk)
     session = await sessions.redeem_link(catalog, link.text)
     assert session is not None
     behind = await api_keys.key_behind(catalog, session.text, Kind.SESSION)

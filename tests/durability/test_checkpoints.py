@@ -7,7 +7,6 @@ only where the process was ended by SIGKILL and had written down that it was at 
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,89 +15,32 @@ import pytest
 from drivefeed.domain.checkpoints import checkpoints
 from durability.days import Day
 from durability.evidence import broken_in, differing
+from durability.runs import RUNS
 from durability.town import Town, running_town
-from integration.delegated.kit import signed_in
 from support.evidence import files_below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 DAYS = 2
 """So many runs share what a day passes; a row that is interrupted too often asks a person."""
 
-IN_THE_OFFICE = (
-    *("account.add", "account.change", "account.ensure", "account.remove", "account.state"),
-    *("collection.begin", "collection.give_up", "connection.rename"),
-    *("declare", "key.", "org.add", "org.rename", "plan.apply"),
-    *("removals.discard", "resume", "session."),
-)
-WITH_TOKENS = ("tokens.", "lease.release", "credential.")
-WHILE_REINDEXING = ("reindex.", "collection.forget")
+TOGETHER = ("relay.taken",)
+"""What follows only a death before a claim, and that is in the first day."""
+_ELSEWHERE = tuple(prefix for _, prefixes in RUNS.values() for prefix in prefixes)
+PLACES = [*(f"day {number}" for number in range(DAYS)), *RUNS]
 
 
 def place_of(name: str) -> str:
     """Return the run in which a process dies at a name."""
-    for place, prefixes in (
-        ("office", IN_THE_OFFICE),
-        ("tokens", WITH_TOKENS),
-        ("reindex", WHILE_REINDEXING),
-    ):
+    for place, (_, prefixes) in RUNS.items():
         if name.startswith(prefixes):
             return place
+    if name.startswith(TOGETHER):
+        return "day 0"
     of_days = [one for one in checkpoints() if not one.startswith(_ELSEWHERE)]
     return f"day {of_days.index(name) % DAYS}"
-
-
-_ELSEWHERE = (*IN_THE_OFFICE, *WITH_TOKENS, *WHILE_REINDEXING)
-PLACES = [*(f"day {number}" for number in range(DAYS)), "office", "tokens", "reindex"]
-
-
-def office(day: Day) -> None:
-    """People change what can be changed by commands."""
-    small(day)
-    day.run.plays("office")
-    day.run.does("connection", "set", "The drive", "--max-size", "50 MB", "--apply")
-    day.comes_to_rest("after office hours")
-    day.run.down()
-
-
-def tokens(day: Day) -> None:
-    """A person's tokens are refreshed."""
-    small(day)
-    found = asyncio.run(signed_in(day.town.sim))
-    ends = day.town.sim.endpoints
-    account = {
-        "tenant_id": ends.tenant_id,
-        "client_id": ends.client_id,
-        "authority": ends.login_url,
-        "graph_url": ends.graph_url,
-        "ca_file": str(ends.ca_file),
-    }
-    user = {"home_account_id": found.user.home_account_id, "user_name": found.user.user_name}
-    day.run.plays("refresh", account=account, user=user, cache=found.cache)
-    day.run.does("secrets", "rotate", "--new-key")
-
-
-def reindex(day: Day) -> None:
-    """Another embedding model takes over."""
-    small(day)
-    # What was put in use is not put in use again, so the last of its names need another one.
-    day.run.plays("reindex", to="second", model="second")
-    day.run.plays("reindex", to=None, model="first")
-    day.comes_to_rest("after a reindex")
-    day.run.down()
-
-
-def small(day: Day) -> None:
-    """Three files, and rest."""
-    for number in range(3):
-        day.write(f"note {number}.txt", f"Note {number}: the keeper of lamp {number}.")
-    day.comes_to_rest("of a small folder")
-    day.run.down()
-
-
-RUNS: dict[str, Callable[[Day], None]] = {"office": office, "tokens": tokens, "reindex": reindex}
 
 
 @dataclass
@@ -138,7 +80,7 @@ class Book:
         try:
             if place in RUNS:
                 run.armed = set(names)
-                RUNS[place](day)
+                RUNS[place][0](day)
             else:
                 day.passes(names)
             return Lived(run.deaths, set(names) - set(run.deaths), "\n".join(self._found(day)))
@@ -187,7 +129,11 @@ def told(book: Book, request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", sorted(checkpoints(), key=lambda one: (place_of(one), one)))
+@pytest.mark.parametrize(
+    "name",
+    sorted(checkpoints(), key=lambda one: (place_of(one), one)),
+    ids=lambda one: f"{place_of(one)}: {one}",
+)
 def test_killed_here_nothing_is_lost_and_nothing_happens_twice(book: Book, name: str) -> None:
     lived = book.of(place_of(name))
     assert name not in lived.spared, f"no life passed it; {lived.trouble}"

@@ -20,16 +20,13 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
 QUICK: dict[str, Any] = {
-    "drivefeed.queue.consumer.LOCK_MS": 3_000,
-    "drivefeed.queue.consumer.STALLED_MS": 1_000,
+    "drivefeed.services.schedule._UPLOADS_OLDER_THAN_MS": 3_000,
     "drivefeed.services.relay.REMIND_MS": 400,
     "drivefeed.indexer.indexing._TELL_SECONDS": 0.0,
     "drivefeed.catalog.reminders._SUSPECT_WAITS_MS": {"2": 20, "3": 40, "4": 80},
     "drivefeed.backends.embedded._POLL_AGAIN_MS": 300,
     "drivefeed.stages.transfer._EDITED_AGAIN_MS": 100,
-    # Here a file is under way at many deaths that have nothing to do with it.
-    "drivefeed.stages.runner.MOST_STARTS": 1_000,
-    "drivefeed.stages.runner.RENEW_SECONDS": 0.05,
+    "drivefeed.stages.runner.RENEW_SECONDS": 0.4,
     "drivefeed.stages.runner.CATALOG_AGAIN_MS": 100,
     "drivefeed.stages.withdraw._CANCEL_AGAIN_MS": 100,
     "drivefeed.stages.discover._ATTENTION_AGAIN_MS": 100,

@@ -24,9 +24,12 @@ PORTS: dict[str, tuple[str, ...]] = {
     "drivefeed.backends.embedded:EmbeddedBackend": (
         *("submit", "cancel", "remove", "set_live", "set_folders"),
     ),
+    "drivefeed.backends.http:HttpBackend": (
+        *("submit", "cancel", "remove", "set_live", "set_folders"),
+    ),
     "drivefeed.stores.directory:DirectoryStore": ("put", "delete", "fetch", "abort_uploads"),
     "drivefeed.stores.s3:S3Store": ("put", "delete", "fetch", "abort_uploads"),
-    "drivefeed.queue.bullmq:BullmqQueue": ("add", "set_generation"),
+    "drivefeed.queue.bullmq:BullmqQueue": ("add", "set_generation", "clear"),
     "drivefeed.indexer.vectors.edge:EdgeIndex": (
         *("upsert", "set_live", "set_folders", "remove", "drop"),
     ),

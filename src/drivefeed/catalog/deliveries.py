@@ -249,6 +249,23 @@ async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> N
         )
 
 
+async def unclaimed(connection: AsyncConnection, numbers: Mapping[str, int]) -> list[Reminder]:
+    """Return those rows that still have the number of their subject, are due and have no owner."""
+    found: list[Reminder] = []
+    for batch in batches(numbers):
+        rows = await connection.execute(
+            select(reminders).where(
+                reminders.c.subject_id.in_(batch),
+                reminders.c.due_at.is_not(None),
+                reminders.c.owner.is_(None),
+            )
+        )
+        found += [
+            _reminder(row) for row in rows.mappings() if row["number"] == numbers[row["subject_id"]]
+        ]
+    return found
+
+
 async def unsend_all(connection: AsyncConnection) -> int:
     """The queue was emptied: every row counts as unsent. Return how many had been sent."""
     result = await connection.execute(

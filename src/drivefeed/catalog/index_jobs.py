@@ -95,6 +95,13 @@ class CatalogIndexJobs:
                 .values(progress=percent)
             )
 
+    async def note_read(self, job_id: str, starts: int) -> None:
+        """Record that the file was read without harm at the start of that number."""
+        async with self._catalog.write("index_job.read", beside=True) as connection:
+            await connection.execute(
+                update(index_jobs).where(index_jobs.c.id == job_id).values(read_at_start=starts)
+            )
+
     async def is_overtaken(self, job: IndexJob) -> bool:
         """Tell whether a higher seq of the job's document was submitted."""
         sent = job.submission
@@ -175,4 +182,5 @@ def _job_of(row: RowMapping) -> IndexJob:
         reason=reason_of(row["reason"]),
         detail=row["detail"],
         shown=row["shown"],
+        read_at_start=row["read_at_start"],
     )

@@ -302,6 +302,7 @@ index_jobs = Table(
     Column("submission", Text, nullable=False),
     Column("state", String(20), nullable=False),
     Column("shown", Boolean, nullable=False, server_default=true()),
+    Column("read_at_start", Integer, nullable=False, server_default="0"),
     Column("progress", Integer, nullable=False, server_default="0"),
     Column("pages", Integer),
     Column("chunks", Integer),

@@ -63,6 +63,12 @@ def job_id(stage: str, subject_id: str, number: int) -> str:
     return f"{stage}-{subject_id}-{number}"
 
 
+def delivered_by(job_id: str) -> tuple[str, int]:
+    """Return the subject and the number that the id of a delivery names."""
+    subject_id, _, number = job_id.partition("-")[2].rpartition("-")
+    return subject_id, int(number)
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What tells one version of a file from another, as far as the source says."""

@@ -46,6 +46,10 @@ _PARSED, _CHUNKED, _EMBEDDED = 10, 20, 95
 _log = log("index")
 
 
+async def _idle() -> None:
+    """Do nothing."""
+
+
 class Indexing:
     """Extracts, chunks, embeds and stores; every step may be repeated after a crash.
 
@@ -74,10 +78,15 @@ class Indexing:
         self._max_chunks = max_chunks
         self._checkpoint = checkpoint
 
-    async def run(self, job_id: str, progress: Progress) -> None:
+    async def run(
+        self, job_id: str, progress: Progress, *, once_read: Callable[[], Awaitable[None]] = _idle
+    ) -> None:
         """Do a queued job; a file that cannot be read ends it as refused, with the reason.
 
         What the settings of index or embedding lack is no fault of the file: it waits then.
+
+        Args:
+            once_read: called when the file was read, which is where a file does harm if it does.
 
         Raises:
             Transient, Throttled, PartDown: as their docstrings say; the job stays queued.
@@ -96,6 +105,7 @@ class Indexing:
                 job_id, IndexJobState.REFUSED, reason=error.reason, detail=redact(str(error))
             )
             return
+        await once_read()
         await steps.tell(_PARSED)
         swapped = True
         while swapped:

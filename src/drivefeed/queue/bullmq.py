@@ -106,6 +106,12 @@ class BullmqQueue:
             if there and completed is None and failed is None
         }
 
+    async def active(self, stage: Stage) -> set[str]:
+        """Return the ids of the jobs that workers took and did not end, dead workers' too."""
+        async with answering(self._url):
+            found = await self._client.lrange(f"{self._prefix}:{stage.value}:active", 0, -1)
+        return {str(job_id) for job_id in found}
+
     async def counts(self, stage: Stage) -> dict[str, int]:
         """Return how many jobs are waiting, active, delayed, completed, failed and paused."""
         async with answering(self._url):

@@ -12,7 +12,7 @@ from drivefeed.catalog.reminders import LANE_BACKFILL
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.gate import OPEN
-from drivefeed.domain.identity import job_id
+from drivefeed.domain.identity import delivered_by, job_id
 from drivefeed.domain.redact import redact
 from drivefeed.ports import JobSpec, Stage
 from drivefeed.telemetry import log
@@ -219,6 +219,27 @@ class Relay:
             for key, one in ids.items():
                 (alive if key in pending else lost).append(one)
         return lost, alive
+
+    async def send_again_what_was_taken(self) -> int:
+        """Make due anew what a worker took from the queue and never claimed; return how many.
+
+        To be called where no worker is alive. The queue itself would give such deliveries back
+        only when it holds their worker for dead, after half a minute.
+
+        Raises:
+            PartDown: the queue does not answer.
+        """
+        numbers: dict[str, int] = {}
+        for stage in Stage:
+            for subject_id, number in map(delivered_by, await self._queue.active(stage)):
+                numbers[subject_id] = max(number, numbers.get(subject_id, number))
+        async with self._catalog.read() as connection:
+            taken = await deliveries.unclaimed(connection, numbers)
+        if taken:
+            async with self._catalog.write("relay.taken", beside=True) as connection:
+                await deliveries.send_again(connection, taken)
+            _log.info("deliveries_taken", count=len(taken))
+        return len(taken)
 
     async def notice_emptied_queue(self) -> bool:
         """Where Redis lost its sentinel, every row counts as unsent; True if it had.

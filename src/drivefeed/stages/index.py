@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import Part
@@ -9,6 +10,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState, Stage
 from drivefeed.stages.discover import SubjectStage
 from drivefeed.stages.outcome import Ask, Outcome, Rest
+from drivefeed.stages.runner import MOST_STARTS
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
@@ -32,8 +34,27 @@ class Index(SubjectStage):
         self._jobs = jobs
 
     async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
-        """Do the job; what it came to is on the job, where the poll finds it."""
-        await self._indexing.run(claim.subject_id, delivery.progress)
+        """Do the job; what it came to is on the job, where the poll finds it.
+
+        A process that dies while the file is read may have died of it. One that dies earlier or
+        later did not; so a file that was under way at a death is noted to be read, once it is.
+        """
+        if claim.starts == 1:
+            await self._indexing.run(claim.subject_id, delivery.progress)
+            return Rest()
+        job = await self._jobs.get(claim.subject_id)
+        # A number from before the starts were counted anew says nothing about these.
+        harmless = job.read_at_start if job and job.read_at_start < claim.starts else 0
+        deaths = claim.starts - 1 - harmless
+        if deaths >= MOST_STARTS:
+            return Ask(
+                Reason.CRASHES_WORKER, f"The process ended {deaths} times while it was to be read."
+            )
+        await self._indexing.run(
+            claim.subject_id,
+            delivery.progress,
+            once_read=partial(self._jobs.note_read, claim.subject_id, claim.starts),
+        )
         return Rest()
 
     async def commit(self, claim: Claim, outcome: Outcome) -> None:

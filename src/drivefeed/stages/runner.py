@@ -36,6 +36,9 @@ T = TypeVar("T")
 BUSY_MS = 60_000
 RENEW_SECONDS = 15.0
 MOST_STARTS = 5
+"""A stage that was begun so often and never ended asks a person."""
+MOST_STARTS_OF = {Stage.INDEX: 50}
+"""Where the stage itself looks closer at what it was doing at the deaths."""
 CATALOG_AGAIN_MS = 5_000
 _CATALOG_AGAIN_SECONDS = 1.0
 _HAND_BACK_SECONDS = 3.0
@@ -137,7 +140,7 @@ class Runner:
     async def _outcome(
         self, stage: StageRun, claim: Claim, delivery: Delivery, words: Any
     ) -> Outcome | None:
-        if claim.starts > MOST_STARTS:
+        if claim.starts > MOST_STARTS_OF.get(stage.stage, MOST_STARTS):
             return Ask(
                 Reason.CRASHES_WORKER,
                 f"The worker ended {claim.starts - 1} times during {stage.stage}.",

@@ -148,3 +148,56 @@ async def test_an_emptied_queue_gets_every_row_again(
     assert await relay.send_due() == 1
     assert await waiting(queue) == {delivery(1)}
     assert not await relay.notice_emptied_queue()
+
+
+async def test_what_a_dead_worker_took_and_never_claimed_is_sent_again_at_once(
+    catalog: Catalog, relay: Relay, queue: BullmqQueue
+) -> None:
+    assert await relay.send_due() == 1
+    taken = asyncio.Event()
+
+    async def never(_: object) -> None:
+        taken.set()
+        await asyncio.Event().wait()
+
+    worker = queue.worker(Stage.TRANSFER, never, concurrency=1)
+    running = asyncio.create_task(worker.run())
+    await taken.wait()
+    try:
+        assert await relay.send_due() == 0
+        assert await relay.send_again_what_was_taken() == 1
+        assert await relay.send_again_what_was_taken() == 0
+        assert await relay.send_due() == 1
+        assert await waiting(queue) == {delivery(1), delivery(2)}
+    finally:
+        await worker.close(grace=0)
+        await running
+
+
+async def test_what_a_worker_took_and_claimed_is_not_sent_again(
+    catalog: Catalog, relay: Relay, queue: BullmqQueue, clock: ManualClock
+) -> None:
+    assert await relay.send_due() == 1
+    taken = asyncio.Event()
+
+    async def never(_: object) -> None:
+        async with catalog.write("test") as connection:
+            assert await reminders.claim(
+                connection,
+                subject_id=SUBJECT,
+                number=1,
+                owner="somebody",
+                now=clock.now(),
+                busy_ms=60_000,
+            )
+        taken.set()
+        await asyncio.Event().wait()
+
+    worker = queue.worker(Stage.TRANSFER, never, concurrency=1)
+    running = asyncio.create_task(worker.run())
+    await taken.wait()
+    try:
+        assert await relay.send_again_what_was_taken() == 0
+    finally:
+        await worker.close(grace=0)
+        await running

@@ -272,6 +272,18 @@ async def test_the_dead_do_not_take_a_retried_row_with_them(outbox: Outbox) -> N
     assert await outbox.names() == ["x"]
 
 
+async def test_the_dead_keep_no_lease_from_who_comes_after_them(outbox: Outbox) -> None:
+    catalog = outbox.catalog
+    await heartbeats.beat(catalog, "dead", "up")
+    await heartbeats.beat(catalog, "another role", "web")
+    for name, owner in (("recovery", "dead"), ("tokens", "another role"), ("x", "a command")):
+        assert await heartbeats.take_lease(catalog, name, owner, for_ms=60_000) == 1
+    await heartbeats.bury_all(catalog)
+    assert await heartbeats.take_lease(catalog, "recovery", "next", for_ms=60_000) == 2
+    assert await heartbeats.take_lease(catalog, "tokens", "next", for_ms=60_000) is None
+    assert await heartbeats.take_lease(catalog, "x", "next", for_ms=60_000) is None
+
+
 async def test_a_stage_handed_back_is_due_at_once_and_counts_as_no_start(outbox: Outbox) -> None:
     await outbox.put("x")
     claim = await outbox.claim("x", 1)

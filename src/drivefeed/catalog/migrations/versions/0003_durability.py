@@ -156,6 +156,9 @@ def _backends() -> None:
     op.add_column(
         "index_jobs", sa.Column("shown", sa.Boolean(), server_default=sa.true(), nullable=False)
     )
+    op.add_column(
+        "index_jobs", sa.Column("read_at_start", sa.Integer(), server_default="0", nullable=False)
+    )
     op.create_index("ix_index_jobs_document_id", "index_jobs", ["document_id"])
 
 

@@ -1,0 +1,154 @@
+"""Runs of few files, each for what a day of a folder does not bring."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from integration.delegated.kit import signed_in
+from support.embeddings import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from durability.days import Day
+
+LATER = "durability.scenes_kept"
+
+
+def small(day: Day) -> None:
+    """Three files, and rest."""
+    for number in range(3):
+        day.write(f"note {number}.txt", f"Note {number}: the keeper of lamp {number}.")
+    day.comes_to_rest("of a small folder")
+    day.run.down()
+
+
+def office(day: Day) -> None:
+    """People change what can be changed by commands."""
+    small(day)
+    day.run.plays("office")
+    day.run.does("connection", "set", "The drive", "--max-size", "50 MB", "--apply")
+    day.comes_to_rest("after office hours")
+    day.run.down()
+
+
+def tokens(day: Day) -> None:
+    """A person's tokens are refreshed."""
+    small(day)
+    found = asyncio.run(signed_in(day.town.sim))
+    ends = day.town.sim.endpoints
+    account = {
+        "tenant_id": ends.tenant_id,
+        "client_id": ends.client_id,
+        "authority": ends.login_url,
+        "graph_url": ends.graph_url,
+        "ca_file": str(ends.ca_file),
+    }
+    user = {"home_account_id": found.user.home_account_id, "user_name": found.user.user_name}
+    day.run.plays("refresh", account=account, user=user, cache=found.cache)
+    day.run.does("secrets", "rotate", "--new-key")
+
+
+def reindex(day: Day) -> None:
+    """Another embedding model takes over."""
+    small(day)
+    # What was put in use is not put in use again, so the last of its names need another one.
+    day.run.plays("reindex", to="second", model="second")
+    day.run.plays("reindex", to=None, model="first")
+    day.comes_to_rest("after a reindex")
+    day.run.down()
+
+
+def quota(day: Day) -> None:
+    """A page limit is reached; a correction lets the one in line go on, and a day begins."""
+    small(day)
+    day.run.does("usage", "limit", "4")
+    for number in range(2):
+        day.write(f"more {number}.txt", f"More {number}: one of two for a single page.")
+    waits = "SELECT 1 FROM imports WHERE hold = 'quota'"
+    fits = "SELECT 1 FROM imports WHERE state = 'settled'"
+    day.run.up(
+        until=lambda: len(day.run.rows(fits)) == 4 and day.run.rows(waits),
+        what="one that waits for pages",
+    )
+    day.run.does("usage", "correct", "--pages=-1", "--reason", "Counted twice.")
+    day.comes_to_rest("after a correction")
+    day.run.down()
+    day.run.plays("turn", of=LATER)
+    day.comes_to_rest("in another period")
+    day.run.down()
+
+
+def keeping(day: Day) -> None:
+    """The catalog forgets what is old, and later all of an hour: it is restored."""
+    small(day)
+    day.write("note 0.txt", "Note 0: edited, so that a version is gone.")
+    day.comes_to_rest("after an edit")
+    day.run.down()
+    day.run.plays("ages", of=LATER)
+    backup = day.run.home / "backup.sqlite"
+    day.run.does("backup", str(backup))
+    day.write("came.txt", "It came after the backup.")
+    day.write("note 1.txt", "Note 1: edited after the backup.")
+    day.comes_to_rest("of the lost hour")
+    day.run.down()
+    (day.folder / "came.txt").unlink()
+    day.run.does("restore", str(backup))
+    # As for a database that was put back by its own means.
+    day.run.does("restore", "--done")
+    day.run.plays("lose", of=LATER)
+    day.run.up(until=lambda: _is_recovered(day), what="a recovery")
+    day.comes_to_rest("after a restore")
+    day.run.down()
+
+
+def _is_recovered(day: Day) -> bool:
+    (fact,) = day.run.rows("SELECT value FROM facts WHERE name = 'restored'")
+    return json.loads(fact["value"]).get("done_at") is not None
+
+
+def backend(day: Day) -> None:
+    """A backend calls before it is asked."""
+    small(day)
+    day.town.service.faults.append(Fault(slow=1.5))
+    day.write("note 0.txt", "Note 0: a version that takes its time.")
+    accepted = (
+        "SELECT 1 FROM imports JOIN reminders ON subject_id = imports.id"
+        " WHERE state = 'submitted' AND stage = 'poll' AND owner IS NULL"
+    )
+    day.run.up(until=lambda: day.run.rows(accepted), what="an accepted version")
+    day.run.abandon()
+    day.run.plays("called", of=LATER)
+    day.town.service.faults.clear()
+    day.comes_to_rest("after a call")
+    day.run.down()
+
+
+RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
+    "office": (
+        office,
+        (
+            *("account.add", "account.change", "account.ensure", "account.remove"),
+            *(
+                "account.state",
+                "account.unreached",
+                "collection.begin",
+                "collection.give_up",
+                "connection.rename",
+            ),
+            *("declare", "key.", "org.add", "org.rename", "plan.apply"),
+            *("removals.discard", "resume", "session."),
+        ),
+    ),
+    "tokens": (tokens, ("tokens.", "lease.release", "credential.")),
+    "reindex": (reindex, ("reindex.", "collection.forget")),
+    "quota": (quota, ("quota.", "reserve", "correct", "period")),
+    "keeping": (
+        keeping,
+        ("retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
+    ),
+    "backend": (backend, ("org.sender", "poll_now")),
+}
+"""Runs by name, each with what the names begin with at which its lives die."""
