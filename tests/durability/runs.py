@@ -121,6 +121,7 @@ def backend(day: Day) -> None:
     day.run.up(until=lambda: day.run.rows(accepted), what="an accepted version")
     day.run.abandon()
     day.run.plays("called", of=LATER)
+    day.run.plays("brought", of=LATER)
     day.town.service.faults.clear()
     day.comes_to_rest("after a call")
     day.run.down()
@@ -149,6 +150,6 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         keeping,
         ("retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
     ),
-    "backend": (backend, ("org.sender", "poll_now")),
+    "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }
 """Runs by name, each with what the names begin with at which its lives die."""

@@ -15,6 +15,9 @@ from drivefeed.catalog.index_jobs import ensure_sender
 from drivefeed.catalog.quota_limits import Limit, set_limit, turn_due
 from drivefeed.catalog.retention import last_pass
 from drivefeed.domain.periods import Period
+from drivefeed.ports import Stage
+from drivefeed.queue import BullmqQueue
+from drivefeed.services.relay import Relay
 from drivefeed.services.retention import Ages, Retention
 from durability.scenes import catalog_here, settings_here
 
@@ -119,6 +122,34 @@ async def _called() -> None:
         later = catalog.clock.now() + HOUR_MS
         _write("UPDATE reminders SET due_at = ? WHERE subject_id = ?", later, import_id)
         assert await poll_now(catalog, backend, f"{import_id}:{round_}")
+
+
+def brought() -> None:
+    """A delivery that was sent is gone from the queue, and past the time it should have ended."""
+    asyncio.run(_brought())
+
+
+async def _brought() -> None:
+    async with catalog_here() as catalog:
+        ((import_id,),) = _rows("SELECT id FROM imports WHERE state = 'submitted'")
+        settings = settings_here()
+        assert settings.redis_url is not None
+        queue = BullmqQueue(
+            settings.redis_url.get_secret_value(),
+            prefix=settings.queue_prefix,
+            name="clerk",
+            ids=catalog.ids,
+        )
+        relay = Relay(
+            catalog, queue, windows=dict.fromkeys(Stage, 1), attempts=dict.fromkeys(Stage, 1)
+        )
+        _write(
+            "UPDATE reminders SET number = number + 1, sent_at = 1, remind_at = 1"
+            " WHERE subject_id = ? AND due_at NOT NULL",
+            import_id,
+        )
+        assert await relay.bring_back() == 1
+        await queue.aclose()
 
 
 def _rows(sql: str) -> list[tuple[Any, ...]]:
