@@ -12,6 +12,7 @@ from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.stores.keys import PARTIAL
+from durability.hours import ANY_HOUR, GOES_WRONG, IN_HOUR
 from support.embeddings import Fault
 from support.evidence import files_below, sha256, unrest_in
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from durability.hours import ANY_HOUR, GOES_WRONG, IN_HOUR
-from durability.lives import Run
+    from durability.lives import Run
     from durability.town import Town
 
 CHANGES_OF_MIND = 6
