@@ -5,9 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from drivefeed.telemetry import LOOP_STALL_SECONDS, log
 
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
+
+_MOMENT_SECONDS = 2.0
 _EVERY_SECONDS = 0.05
 _WORTH_A_LINE_SECONDS = 0.25
 
@@ -44,3 +51,19 @@ def spare_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """Await something to its end, also where whoever waits is cancelled in the middle.
+
+    A transaction that is cancelled between two statements may keep the catalog's lock for a while,
+    from those who finish their work at the end of a process. What takes longer than a moment is
+    left alone.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait({task}, timeout=_MOMENT_SECONDS)
+        raise

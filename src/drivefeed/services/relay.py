@@ -15,6 +15,7 @@ from drivefeed.domain.gate import OPEN
 from drivefeed.domain.identity import delivered_by, job_id
 from drivefeed.domain.redact import redact
 from drivefeed.ports import JobSpec, Stage
+from drivefeed.services.loop import unbroken
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -86,9 +87,9 @@ class Relay:
             self.turned_at = time.monotonic()
             try:
                 if not sentinel_is_set:
-                    await self.notice_emptied_queue()
+                    await unbroken(self.notice_emptied_queue())
                     sentinel_is_set = True
-                sent = await self.send_due()
+                sent = await unbroken(self.send_due())
                 self._up(during="send")
             except PartDown as error:
                 self._down(error, during="send")

@@ -13,10 +13,11 @@ from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.domain.redact import redact
+from drivefeed.services.loop import unbroken
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.ports import ObjectStore
@@ -66,7 +67,7 @@ class Schedule:
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
         )
 
-    def every(self, seconds: float, name: str, do: Callable[[], Awaitable[Any]]) -> None:
+    def every(self, seconds: float, name: str, do: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         """Add a job of somebody else's, before or after the start."""
         self._every(seconds, name, do)
 
@@ -88,10 +89,10 @@ class Schedule:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    def _every(self, seconds: float, name: str, do: Callable[[], Awaitable[Any]]) -> None:
+    def _every(self, seconds: float, name: str, do: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         async def tick() -> None:
             try:
-                await do()
+                await unbroken(do())
             except PartDown as error:
                 # The next tick tries again; the relay says once that the queue is down.
                 _log.debug("tick_postponed", job=name, error=str(error))
