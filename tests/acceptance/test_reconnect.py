@@ -78,7 +78,10 @@ def test_work_goes_on_after_a_new_sign_in(daemon: PersonalDaemon) -> None:
 
     httpx.post(f"{ends['admin_url']}/tokens/revoke", params={"refresh": 1}).raise_for_status()
     until(
-        lambda: daemon.account()["state"] == "needs_sign_in",
+        lambda: (
+            daemon.account()["state"] == "needs_sign_in"
+            and daemon.rows("SELECT 1 FROM drives WHERE attention NOT NULL")
+        ),
         seconds=60,
         what=daemon.last_words,
         pause=0.5,
