@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
-import uvicorn
-
-from drivefeed.web.connections import PatientProtocol
-from drivefeed.web.server import SignalFree, address_of, bound
+from drivefeed.web.server import SignalFree, address_of, bound, server_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -28,26 +24,14 @@ class BackendServer:
     def __init__(self, host: str, port: int) -> None:
         self._socket = bound(host, port, what="The backend", remedy=_REMEDY)
         self.url = address_of(host, self._socket.getsockname()[1])
-        self._server: uvicorn.Server | None = None
+        self._server: SignalFree | None = None
         self._closing = False
 
     async def run(self, app: ASGIApp) -> None:
         """Serve until closed."""
-        config = uvicorn.Config(
-            app,
-            http=PatientProtocol,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            limit_concurrency=_MOST_REQUESTS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+        self._server = await server_of(
+            app, most_requests=_MOST_REQUESTS, grace_seconds=_GRACE_SECONDS
         )
-        # It imports its protocols, which takes tenths of a second.
-        await asyncio.to_thread(config.load)
-        self._server = SignalFree(config)
         self._server.should_exit = self._closing
         try:
             await self._server.serve(sockets=[self._socket])

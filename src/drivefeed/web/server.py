@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from starlette.types import ASGIApp
+
     from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.web.site import Seek
@@ -81,21 +83,11 @@ class StatusPage:
             await self._serve()
 
     async def _serve(self) -> None:
-        config = uvicorn.Config(
+        self._server = await server_of(
             guarded(routes_of(self.site)),
-            http=PatientProtocol,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            limit_concurrency=_MOST_REQUESTS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+            most_requests=_MOST_REQUESTS,
+            grace_seconds=_GRACE_SECONDS,
         )
-        # It imports its protocols, which takes tenths of a second.
-        await asyncio.to_thread(config.load)
-        self._server = SignalFree(config)
         self._server.should_exit = self.site.watch.closed
         try:
             async with asyncio.TaskGroup() as group:
@@ -123,6 +115,30 @@ class SignalFree(uvicorn.Server):
     def capture_signals(self) -> Any:
         """Capture none."""
         return nullcontext()
+
+
+async def server_of(app: ASGIApp, *, most_requests: int, grace_seconds: int) -> SignalFree:
+    """Return what serves an application on a socket that is bound already.
+
+    Args:
+        most_requests: so many are answered at the same time; further ones are refused.
+        grace_seconds: how long requests may take that run when it is to stop.
+    """
+    config = uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="none",
+        limit_concurrency=most_requests,
+        timeout_graceful_shutdown=grace_seconds,
+    )
+    # It imports its protocols, which takes tenths of a second.
+    await asyncio.to_thread(config.load)
+    return SignalFree(config)
 
 
 def address_of(host: str, port: int) -> str:
