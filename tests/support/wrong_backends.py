@@ -196,6 +196,7 @@ class KeepsTheCallerWaiting(Wrong):
 
 
 class DoneBeforeItBegan(Wrong):
+    is_like_others = True  # its race with a cancellation needs a machine that is not busy
     caught_by = "slow"
 
     def told(self, row: Any) -> Any:
@@ -203,13 +204,6 @@ class DoneBeforeItBegan(Wrong):
         if found["state"] == "working" and self.counts[found["job_id"]] == 0:
             found |= {"state": "done", "progress": 100, "pages": 1, "chunks": 1, "live": True}
         return found
-
-    def cancel(self, job_id: str) -> Any:
-        # What it says is done it does not cancel either, so that this is its only fault.
-        found = self.status(job_id)
-        if found["state"] == "done":
-            return {"cancelled": False, "job": found}
-        return super().cancel(job_id)
 
 
 class FallsBack(Wrong):
