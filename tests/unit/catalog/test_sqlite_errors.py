@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
+from drivefeed.catalog.engine import Catalog, open_catalog
 from drivefeed.domain.errors import Part, PartDown
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def catalog(file: Path) -> AsyncIterator[Catalog]:
-    url = sqlite_url(file)
+    url = new_catalog(file)
     opened = await open_catalog(
         url, clock=ManualClock(), ids=CountedIds(), checkpoint=no_checkpoint
     )
