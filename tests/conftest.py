@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from support.catalogs import catalog_url
 from support.postgres import own_postgres, postgres_server, postgres_url
+from support.trust import read_authorities_once
 
 __all__ = ["catalog_url", "own_postgres", "postgres_server", "postgres_url"]
 
@@ -23,6 +24,8 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 settings.load_profile("drivefeed")
+
+read_authorities_once()
 
 # What is loaded and collected stays until the end: looking through it again and again takes a tenth
 # of the time of collecting, and some of that of each test.

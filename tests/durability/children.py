@@ -42,7 +42,7 @@ def fork_children() -> None:
         process: asyncio.subprocess.Process = await start(*command, **options)
         return process
 
-    asyncio.create_subprocess_exec = start_or_fork
+    asyncio.create_subprocess_exec = start_or_fork  # type: ignore[assignment]
 
 
 def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
