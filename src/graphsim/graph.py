@@ -151,6 +151,7 @@ class Graph:
         if exchange.fault("inline"):
             await self._downloads.send(exchange, drive, item)
             return
+        await drive.check(item)
         headers = exchange.standard_headers()
         headers["Location"] = self._downloads.url(exchange, drive, item)
         await exchange.respond(302, headers, b"")
