@@ -75,6 +75,10 @@ class Drive:
         self.owner: Person | None = None
         self.readers: set[str] = set()
         """Ids of people it is shared with."""
+        self.labels: dict[str, list[str]] = {}
+        """Ids of sensitivity labels, by item id; no listing shows them."""
+        self.protected: dict[str, str] = {}
+        """Items that nobody can look into for their labels, with the error's code."""
         self.epoch = 1
         self.tree = tree or Tree(profile, identifier, clock)
         self.rounds = Rounds(

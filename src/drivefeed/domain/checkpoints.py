@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 COMMITS: dict[str, str] = {
+    "account.accept": "An account signs in by its new certificate alone.",
     "account.add": "An account is added, with its credential.",
     "account.change": "An account gets other facts or another credential.",
+    "account.offer": "An account gets a new certificate beside its sign-in.",
     "account.declare": "An account of the settings is made known.",
     "account.ensure": "The account that a connection names is there.",
     "account.remove": "An account is forgotten.",

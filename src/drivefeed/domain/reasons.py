@@ -38,6 +38,7 @@ class Reason(StrEnum):
     BACKEND_REFUSED = "backend_refused"
     GONE_AT_SOURCE = "gone_at_source"
     DOWNLOAD_FORBIDDEN = "download_forbidden"
+    LABELLED = "labelled"
     # Why an import ended.
     SUPERSEDED = "superseded"
     REMOVED_AT_SOURCE = "removed_at_source"
@@ -89,6 +90,7 @@ class Reason(StrEnum):
     GRANT_MISSING = "grant_missing"
     NO_ONEDRIVE = "no_onedrive"
     SITE_LOCKED = "site_locked"
+    LABELS_UNKNOWN = "labels_unknown"
     BACKEND_LATE = "backend_late"
     CRASHES_WORKER = "crashes_worker"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
