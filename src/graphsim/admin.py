@@ -58,6 +58,7 @@ def admin_app(app: Application) -> Starlette:
         ("/drives", ["GET"], admin.list_drives),
         ("/drives/{drive}/changes", ["POST"], admin.change),
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
+        ("/drives/{drive}/labels", ["PATCH"], admin.set_labels),
         ("/drives/{drive}/expire-tokens", ["POST"], admin.expire_tokens),
         ("/clock/advance", ["POST"], admin.advance),
         *DirectoryAdmin(app).routes(),
@@ -135,6 +136,12 @@ class _Admin:
         wanted = {**msgspec.to_builtins(drive.quirks), **msgspec.json.decode(await request.body())}
         drive.quirks = msgspec.convert(wanted, Quirks)
         return answered(drive.quirks)
+
+    async def set_labels(self, request: Request) -> Response:
+        """Take ids of sensitivity labels by item id; they stand in place of an item's own."""
+        drive = self._drive(request)
+        drive.labels |= msgspec.json.decode(await request.body(), type=dict[str, list[str]])
+        return answered(drive.labels)
 
     async def expire_tokens(self, request: Request) -> Response:
         self._drive(request).expire_tokens()
