@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _LONGEST_HOST = 40
 _HAND_BACK_SECONDS = 3.0
+_BACKENDS_SECONDS = 10.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -83,7 +84,8 @@ class Daemon:
         self._workers: Workers | None = None
         self._ownership: IndexOwnership | None = None
         self.loop_watch = LoopWatch()
-        self.breakers = Breakers(parts.around.clock, parts.around.ids)
+        around = parts.around
+        self.breakers = Breakers(around.clock, around.ids, others=parts.backends.down)
         self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
         self.stopping = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -297,4 +299,5 @@ class Daemon:
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
             await keep_house(schedule, parts, queue, owner=self.owner)
         schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
+        schedule.every(_BACKENDS_SECONDS, "backends", parts.backends.look_again)
         return workers, relay, schedule

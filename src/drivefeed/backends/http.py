@@ -7,6 +7,7 @@ again by itself, since reminders and the key see to that.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote, urlsplit
@@ -30,7 +31,7 @@ from drivefeed.backends.contract import (
     status_of,
     submission_shape,
 )
-from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import BackendState, BackendStatus
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     Address = Callable[[str], Awaitable[str | None]]
 
 _CONNECT_SECONDS: Final = 5.0
+_NOBODY_ASKS_MS: Final = 60_000
+"""Longer than a breaker is open, so that files that wait have asked meanwhile."""
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
@@ -86,11 +89,25 @@ class HttpBackend:
         self._outbound = outbound
         self._clock = clock
         self._ids = ids
-        self._breaker = Breaker(clock, ids)
+        self._breaker = Breaker(clock, ids, place.name)
         self._where = f"The backend '{place.name}'"
         self._answers = Answers(self._where, self._breaker)
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
+
+    @property
+    def trouble(self) -> str:
+        """What it was last seen to suffer from; empty while it is considered well."""
+        return self._breaker.words
+
+    async def look_again(self) -> None:
+        """Ask one that is down and that nobody else asks, so that it is seen to be well again.
+
+        While files wait for it, their own requests are what shows.
+        """
+        if self._breaker.words and self._breaker.idle_ms >= _NOBODY_ASKS_MS:
+            with suppress(DrivefeedError):
+                await self.check()
 
     async def submit(self, submission: Submission) -> str:
         """Submit; the same key gives the same job."""

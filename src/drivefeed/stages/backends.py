@@ -46,6 +46,17 @@ class Backends:
         """All names, our own backend's among them."""
         return tuple(self._known)
 
+    def down(self) -> dict[str, str]:
+        """Return those that are considered down, by ``backend 'NAME'``, with the last words."""
+        return {
+            f"backend '{name}'": one.trouble for name, one in self._known.items() if one.trouble
+        }
+
+    async def look_again(self) -> None:
+        """See whether those that are down and that no file asks are well again."""
+        for one in self._known.values():
+            await one.look_again()
+
     async def aclose(self) -> None:
         """Release what all of them hold."""
         for one in self._known.values():

@@ -123,7 +123,7 @@ class LocalApi:
                 "stuck": stuck,
                 "version": __version__,
                 "pid": os.getpid(),
-                "down": {str(p): words for p, words in self._breakers.open_parts().items()},
+                "down": self._breakers.open_parts(),
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),
                 "model_loaded": self._index.current.embedder.loaded,
             }

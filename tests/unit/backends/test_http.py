@@ -23,6 +23,8 @@ from drivefeed.domain.errors import (
 from drivefeed.domain.reasons import Reason
 from drivefeed.outbound import Outbound
 from drivefeed.ports import BackendState
+from drivefeed.stages.backends import Backends
+from drivefeed.stages.breaker import Breakers
 from support.backends import submission
 from support.clock import CountedIds, ManualClock
 from support.receiver import Receiver, running_receiver
@@ -145,6 +147,30 @@ async def test_what_is_down_is_not_asked_until_its_breaker_closes(
         assert len(receiver.received) == 1
         clock.turn(seconds=1)
         assert (await backend.status("job-1")).state is BackendState.WORKING
+
+
+async def test_a_backend_that_is_down_says_so_until_it_is_seen_to_be_well(
+    receiver: Receiver, clock: ManualClock
+) -> None:
+    """While nobody asks it, somebody has to look; while files do, their requests are what shows."""
+    receiver.answers = [(503, {}, b"")]
+    receiver.answer = 200, {}, b'{"version": "v1"}'
+    async with client(receiver.url, clock) as backend:
+        backends = Backends(None, {"acme": backend})
+        breakers = Breakers(clock, CountedIds(), others=backends.down)
+        assert breakers.open_parts() == {}
+        with pytest.raises(PartDown):
+            await backend.status("job-1")
+        down = {"backend 'acme'": "The backend 'acme' is not available: 503"}
+        assert breakers.open_parts() == down
+        clock.turn(seconds=40)
+        await backends.look_again()
+        assert breakers.open_parts() == down
+        assert len(receiver.received) == 1
+        clock.turn(seconds=20)
+        await backends.look_again()
+    assert breakers.open_parts() == {}
+    assert [one.path for one in receiver.received] == ["/v1/jobs/job-1", "/v1/health"]
 
 
 async def test_one_500_is_the_files_and_three_in_a_row_are_the_backends(

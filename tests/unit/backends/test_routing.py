@@ -120,7 +120,7 @@ async def test_a_backend_that_is_not_in_the_settings_asks_a_person(rig: Rig) -> 
 async def test_one_backend_that_is_down_holds_its_own_files_only(
     rig: Rig, clock: ManualClock
 ) -> None:
-    own, down = Recording(), Recording(Breaker(clock, CountedIds()))
+    own, down = Recording(), Recording(Breaker(clock, CountedIds(), "inner"))
     stage = Submit(rig.catalog, Backends(own, {"inner": down}), deadline_ms=1_000)  # type: ignore[arg-type, dict-item]
     breakers = Breakers(clock, CountedIds())
     b, a = await stored(rig, "b"), await stored(rig, "a")
