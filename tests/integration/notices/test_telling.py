@@ -238,6 +238,8 @@ async def test_a_backend_that_another_process_finds_down_is_told_and_so_is_its_r
         assert await parts_down(catalog) == {}
         assert told(server) == [("opened", "part_down")]
         down.clear()
+        await passes(0)
+        assert told(server) == [("opened", "part_down")]
         await passes(16)
     assert told(server) == [("opened", "part_down"), ("over", "part_down")]
 
