@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS: Final = 5.0
 _NOBODY_ASKS_MS: Final = 60_000
 """Longer than a breaker is open, so that files that wait have asked meanwhile."""
+_WHO: Final = {"drivefeed": "drivefeed keeps", "backend": "the backend keeps"}
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
@@ -63,6 +64,7 @@ class Place:
         timeout_seconds: for one request, from its first to its last byte.
         ca_file: further authorities to trust.
         call_url: where it may say that a job ended, or None.
+        usage_owner: who keeps the books of pages, as the settings say: drivefeed or backend.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Place:
     timeout_seconds: float = 30.0
     ca_file: str | None = None
     call_url: str | None = None
+    usage_owner: str = "drivefeed"
 
 
 class HttpBackend:
@@ -165,6 +168,14 @@ class HttpBackend:
             raise self._breaker.down(
                 f"{self._where} speaks version '{health.version[:40]}' of the contract, and "
                 f"drivefeed {VERSION}."
+            )
+        ours = self._place.usage_owner
+        if health.usage_owner not in {None, ours}:
+            raise NeedsAttention(
+                f"{self._where} says that {_WHO[health.usage_owner]} the books of pages, and the "
+                f"settings that {_WHO[ours]} them. Make both say the same (usage_owner), or pages "
+                "are counted twice, or by nobody.",
+                reason=Reason.MISCONFIGURED,
             )
 
     async def aclose(self) -> None:

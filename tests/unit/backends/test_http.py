@@ -278,3 +278,27 @@ async def test_a_refusal_that_is_not_on_the_list_is_told_in_words(
         status = await backend.status("job-1")
     assert status.reason is Reason.BACKEND_REFUSED
     assert status.detail == "too boring: we did not like it"
+
+
+@pytest.mark.parametrize(
+    ("says", "ours", "words"),
+    [
+        (None, "backend", None),
+        ("backend", "backend", None),
+        ("drivefeed", "drivefeed", None),
+        ("backend", "drivefeed", "says that the backend keeps the books of pages"),
+        ("drivefeed", "backend", "says that drivefeed keeps the books of pages"),
+    ],
+)
+async def test_two_who_both_keep_the_books_are_told(
+    receiver: Receiver, clock: ManualClock, says: str | None, ours: str, words: str | None
+) -> None:
+    health = {"version": "v1"} | ({"usage_owner": says} if says else {})
+    receiver.answer = 200, {}, json.dumps(health).encode()
+    async with client(receiver.url, clock, usage_owner=ours) as backend:
+        if words is None:
+            await backend.check()
+            return
+        with pytest.raises(NeedsAttention, match=words):
+            await backend.check()
+        assert not backend.trouble, "it answers, so nothing waits for it"
