@@ -12,6 +12,7 @@ from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
     is_alone,
+    open_files,
     open_indexing,
     open_page,
     open_queue,
@@ -44,6 +45,7 @@ from drivefeed.web.local import LocalApi
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.indexer.indexing import Indexing
+    from drivefeed.indexer.reading import StoredFiles
     from drivefeed.queue.bullmq import BullmqQueue
     from drivefeed.roles import Role
     from drivefeed.services.reindex import Reindexing
@@ -171,7 +173,8 @@ class Daemon:
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             queue = self._queue = await open_queue(self.parts, self.role, stack)
             indexing = await self._open_indexing(stack)
-            workers, relay, schedule = await self._assemble(queue, indexing)
+            files = await open_files(self.parts, self.role, indexing, stack)
+            workers, relay, schedule = await self._assemble(queue, indexing, files)
             pulse = Pulse(
                 self.parts.catalog, self.breakers, relay=relay, schedule=schedule, workers=workers
             )
@@ -253,7 +256,7 @@ class Daemon:
         return local, reindexing
 
     async def _assemble(
-        self, queue: BullmqQueue, indexing: Indexing | None
+        self, queue: BullmqQueue, indexing: Indexing | None, files: StoredFiles | None
     ) -> tuple[Workers, Relay, Schedule]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, self.role.name)
@@ -269,7 +272,7 @@ class Daemon:
             self._runner,
             [
                 one
-                for one in stages_of(parts, indexing, gate=lambda: gatekeeper.gate)
+                for one in stages_of(parts, indexing, files=files, gate=lambda: gatekeeper.gate)
                 if one.stage in self.role.stages
             ],
             concurrency=concurrency,
