@@ -71,7 +71,9 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
-    recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=owner)
+    recovery = Recovery(
+        parts.catalog, parts.store, parts.index, queue, owner=owner, backends=parts.backends
+    )
     await recovery.begin()
     if parts.backends.keep_books:
         look = partial(let_in_who_need_not_wait, parts.catalog, parts.backends.usage_owner)

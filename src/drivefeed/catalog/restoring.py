@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, exists, func, or_, select, update
+from sqlalchemy import and_, case, delete, exists, func, or_, select, update
 
 from drivefeed.catalog.dialect import batches, insert
 from drivefeed.catalog.documents import load, record_event, save_import, settle_into
@@ -25,6 +25,7 @@ from drivefeed.catalog.tables import (
 )
 from drivefeed.domain.converge import apply
 from drivefeed.domain.lifecycle import Event, State
+from drivefeed.domain.policy_options import EMBEDDED
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState
 
@@ -48,12 +49,28 @@ class Restored:
         at: when it was.
         queue_cleared: whether the queue was emptied since, and nothing counts as sent.
         done_at: when everything was found to agree again.
+        elsewhere: what was compared with other backends and what was not, as sentences.
     """
 
     epoch: str
     at: int
     queue_cleared: bool = False
     done_at: int | None = None
+    elsewhere: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A version that was settled at another backend than our own.
+
+    Attributes:
+        shown: whether it is wanted, and what search should show.
+    """
+
+    import_id: str
+    round: int
+    backend: str
+    shown: bool
 
 
 async def restored(catalog: Catalog) -> Restored | None:
@@ -64,7 +81,10 @@ async def restored(catalog: Catalog) -> Restored | None:
 
 async def _read(connection: AsyncConnection) -> Restored | None:
     value = await connection.scalar(select(facts.c.value).where(facts.c.name == FACT))
-    return None if value is None else Restored(**json.loads(value))
+    if value is None:
+        return None
+    said = json.loads(value)
+    return Restored(**{**said, "elsewhere": tuple(said.get("elsewhere", ()))})
 
 
 async def _write(connection: AsyncConnection, one: Restored) -> None:
@@ -74,6 +94,7 @@ async def _write(connection: AsyncConnection, one: Restored) -> None:
             "at": one.at,
             "queue_cleared": one.queue_cleared,
             "done_at": one.done_at,
+            "elsewhere": one.elsewhere,
         }
     )
     statement = insert(connection, facts).values(name=FACT, value=value)
@@ -104,11 +125,35 @@ async def begin_anew(catalog: Catalog, one: Restored) -> None:
         await _write(connection, Restored(one.epoch, one.at, queue_cleared=True))
 
 
-async def mark_recovered(catalog: Catalog, one: Restored) -> None:
-    """Say that everything agrees again."""
+async def mark_recovered(catalog: Catalog, one: Restored, elsewhere: tuple[str, ...] = ()) -> None:
+    """Say that everything agrees again, as far as it was compared."""
     async with catalog.write("restore.done") as connection:
         now = catalog.clock.now()
-        await _write(connection, Restored(one.epoch, one.at, queue_cleared=True, done_at=now))
+        done = replace(one, queue_cleared=True, done_at=now, elsewhere=elsewhere)
+        await _write(connection, done)
+
+
+async def settled_elsewhere(catalog: Catalog, after: str, *, limit: int) -> list[Elsewhere]:
+    """Return the next versions that other backends made searchable, by id, behind ``after``."""
+    d, one = documents.c, imports.c
+    is_shown = and_(
+        d.wanted_import_id == one.id, d.live_import_id == one.id, d.live_round == one.round
+    )
+    query = (
+        select(one.id, one.round, one.backend, case((is_shown, True), else_=False))
+        .join(documents, d.id == one.document_id)
+        .where(
+            imports.c.id > after,
+            imports.c.state == State.SETTLED,
+            imports.c.backend.is_not(None),
+            imports.c.backend != EMBEDDED,
+        )
+        .order_by(imports.c.id)
+        .limit(limit)
+    )
+    async with catalog.read() as connection:
+        rows = await connection.execute(query)
+        return [Elsewhere(*row[:3], shown=bool(row[3])) for row in rows]
 
 
 async def drives_behind(catalog: Catalog, *, since: int) -> int:
