@@ -153,7 +153,7 @@ async def settled_elsewhere(catalog: Catalog, after: str, *, limit: int) -> list
     )
     async with catalog.read() as connection:
         rows = await connection.execute(query)
-        return [Elsewhere(*row[:3], shown=bool(row[3])) for row in rows]
+        return [Elsewhere(row[0], row[1], row[2], shown=bool(row[3])) for row in rows]
 
 
 async def drives_behind(catalog: Catalog, *, since: int) -> int:

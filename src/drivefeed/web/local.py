@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from drivefeed import __version__
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
+from drivefeed.web.health import add_health
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
-    from drivefeed.services.loop import LoopWatch
-    from drivefeed.services.pulse import Pulse
+    from drivefeed.services.health import Health
     from drivefeed.services.reindex import Reindexing
-    from drivefeed.stages.breaker import Breakers
 
 _LONGEST_SOCKET_PATH = 100
 """A little under what Linux (108) and macOS (104) allow."""
@@ -53,18 +50,14 @@ class LocalApi:
         searcher: Searcher,
         index: Shelf,
         reindexing: Reindexing,
-        breakers: Breakers,
-        loop_watch: LoopWatch,
-        pulse: Pulse,
+        health: Health,
     ) -> None:
         self._folder = folder
         self._catalog = catalog
         self._searcher = searcher
         self._index = index
         self._reindexing = reindexing
-        self._breakers = breakers
-        self._loop_watch = loop_watch
-        self._pulse = pulse
+        self._health = health
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -113,24 +106,7 @@ class LocalApi:
             status = 404 if isinstance(error, NotFound) else 503
             return JSONResponse({"error": str(error)}, status_code=status)
 
-        @app.get("/healthz")
-        async def health(response: Response) -> dict[str, Any]:
-            stuck = await self._pulse.stuck()
-            if stuck:
-                response.status_code = 503
-            return {
-                "status": "stuck" if stuck else "ok",
-                "stuck": stuck,
-                "version": __version__,
-                "pid": os.getpid(),
-                "down": self._breakers.open_parts(),
-                "longest_stall_ms": round(self._loop_watch.longest * 1000),
-                "model_loaded": self._index.current.embedder.loaded,
-            }
-
-        @app.get("/metrics")
-        async def metrics() -> Response:
-            return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+        add_health(app, self._health)
 
         @app.get("/v1/search")
         async def search(
