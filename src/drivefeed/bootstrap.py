@@ -196,7 +196,8 @@ def open_backends(
 
     if not settings.backends:
         return Backends(embedded)
-    from drivefeed.backends.http import HttpBackend, Place
+    from drivefeed.backends.http import HttpBackend
+    from drivefeed.backends.place import Place
 
     outbound = outbound_of(settings)
     page = settings.web_url.rstrip("/")

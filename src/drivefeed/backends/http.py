@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -39,7 +38,7 @@ from drivefeed.ports import BackendState, BackendStatus
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from drivefeed.backends.signing import Credential
+    from drivefeed.backends.place import Place
     from drivefeed.outbound import Outbound
     from drivefeed.ports import Clock, Ids, Submission
 
@@ -50,31 +49,6 @@ _NOBODY_ASKS_MS: Final = 60_000
 """Longer than a breaker is open, so that files that wait have asked meanwhile."""
 _WHO: Final = {"drivefeed": "drivefeed keeps", "backend": "the backend keeps"}
 _Shape = TypeVar("_Shape", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a backend is, and how it is spoken to.
-
-    Attributes:
-        name: what the settings call it.
-        url: what comes before ``/v1``.
-        credential: None only where nothing but this machine can reach it.
-        by_url: whether it gets a URL of the bytes; else their key in the store.
-        timeout_seconds: for one request, from its first to its last byte.
-        ca_file: further authorities to trust.
-        call_url: where it may say that a job ended, or None.
-        usage_owner: who keeps the books of pages, as the settings say: drivefeed or backend.
-    """
-
-    name: str
-    url: str
-    credential: Credential | None
-    by_url: bool = True
-    timeout_seconds: float = 30.0
-    ca_file: str | None = None
-    call_url: str | None = None
-    usage_owner: str = "drivefeed"
 
 
 class HttpBackend:
@@ -283,15 +257,6 @@ class HttpBackend:
                     follow_redirects=False,
                 )
             return self._client
-
-
-def is_usable(url: str) -> bool:
-    """Whether a URL can stand before ``/v1``."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _part(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import delete, exists, func, or_, select, update
 
 from drivefeed.catalog.dialect import batches, insert
 from drivefeed.catalog.documents import load, record_event, save_import, settle_into
@@ -25,7 +25,6 @@ from drivefeed.catalog.tables import (
 )
 from drivefeed.domain.converge import apply
 from drivefeed.domain.lifecycle import Event, State
-from drivefeed.domain.policy_options import EMBEDDED
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState
 
@@ -57,20 +56,6 @@ class Restored:
     queue_cleared: bool = False
     done_at: int | None = None
     elsewhere: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """A version that was settled at another backend than our own.
-
-    Attributes:
-        shown: whether it is wanted, and what search should show.
-    """
-
-    import_id: str
-    round: int
-    backend: str
-    shown: bool
 
 
 async def restored(catalog: Catalog) -> Restored | None:
@@ -131,29 +116,6 @@ async def mark_recovered(catalog: Catalog, one: Restored, elsewhere: tuple[str, 
         now = catalog.clock.now()
         done = replace(one, queue_cleared=True, done_at=now, elsewhere=elsewhere)
         await _write(connection, done)
-
-
-async def settled_elsewhere(catalog: Catalog, after: str, *, limit: int) -> list[Elsewhere]:
-    """Return the next versions that other backends made searchable, by id, behind ``after``."""
-    d, one = documents.c, imports.c
-    is_shown = and_(
-        d.wanted_import_id == one.id, d.live_import_id == one.id, d.live_round == one.round
-    )
-    query = (
-        select(one.id, one.round, one.backend, case((is_shown, True), else_=False))
-        .join(documents, d.id == one.document_id)
-        .where(
-            imports.c.id > after,
-            imports.c.state == State.SETTLED,
-            imports.c.backend.is_not(None),
-            imports.c.backend != EMBEDDED,
-        )
-        .order_by(imports.c.id)
-        .limit(limit)
-    )
-    async with catalog.read() as connection:
-        rows = await connection.execute(query)
-        return [Elsewhere(row[0], row[1], row[2], shown=bool(row[3])) for row in rows]
 
 
 async def drives_behind(catalog: Catalog, *, since: int) -> int:

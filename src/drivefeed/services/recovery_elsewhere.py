@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog import restoring
+from drivefeed.catalog.elsewhere import settled_elsewhere
 from drivefeed.domain.errors import NeedsAttention, PartDown, Permanent, Throttled, Transient
 from drivefeed.domain.identity import idempotency_key
 from drivefeed.domain.redact import redact
@@ -18,8 +19,8 @@ from drivefeed.domain.words import count_of
 from drivefeed.ports import BackendState
 
 if TYPE_CHECKING:
+    from drivefeed.catalog.elsewhere import Elsewhere
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.restoring import Elsewhere
     from drivefeed.stages.backends import Backends
 
 AT_ONCE: Final = 200
@@ -48,7 +49,7 @@ class OtherBackends:
     async def look(self) -> int:
         """Ask about the next versions; return how many are to be imported again."""
         again = 0
-        found = await restoring.settled_elsewhere(self._catalog, self._after, limit=AT_ONCE)
+        found = await settled_elsewhere(self._catalog, self._after, limit=AT_ONCE)
         for one in found:
             is_there = await self._is_there(one)
             if is_there is None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.http import HttpBackend
+from drivefeed.backends.place import Place
 from drivefeed.backends.signing import Credential
 from drivefeed.catalog import restoring
 from drivefeed.catalog.engine import open_catalog, sqlite_url

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from drivefeed.backends.contract import MOST_ANSWER_BYTES
-from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.http import HttpBackend
+from drivefeed.backends.place import Place
 from drivefeed.backends.signing import SIGNATURE_HEADER, Credential
 from drivefeed.domain.errors import (
     DrivefeedError,
