@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import pytest
 
 from drivefeed.bootstrap import Surroundings, open_parts
+from drivefeed.catalog.parts_down import parts_down
 from drivefeed.cli.health import health_of
 from drivefeed.daemon import Daemon
-from drivefeed.domain.errors import Part
+from drivefeed.domain.errors import Part, PartDown
 from drivefeed.roles import SCHEDULER, worker_for
 from drivefeed.services.health import Health
 from drivefeed.services.loop import LoopWatch
@@ -93,6 +95,24 @@ async def test_a_port_of_the_settings_is_served_and_asked(tmp_path: Path, valkey
         assert (found["status"], found["down"]) == ("ok", {"store": "It does not answer."})
         daemon.stopping.set()
         assert (await health_of(settings, ready=True))["status"] in {"starting", "silent"}
+
+
+async def test_a_backend_that_a_worker_finds_down_is_told_by_it_and_in_the_catalog(
+    tmp_path: Path, valkey_url: str
+) -> None:
+    acme = {"url": f"http://127.0.0.1:{free_port()}", "secret": "a-secret-of-the-tests"}
+    settings = settings_for(tmp_path / "with another", valkey_url, backends={"acme": acme})
+    async with running(settings, worker_for(["submit"])) as worker:
+        with pytest.raises(PartDown):
+            await worker.parts.backends.named("acme").check()
+        found = await health_of(settings)
+        assert found["status"] == "ok"
+        assert "was not reached" in found["down"]["backend 'acme'"]
+
+        async def is_told() -> bool:
+            return set(await parts_down(worker.parts.catalog)) == {"backend 'acme'"}
+
+        await until(is_told, what="a heartbeat that tells of it")
 
 
 async def test_a_process_that_starts_lives_and_is_not_ready(tmp_path: Path) -> None:
