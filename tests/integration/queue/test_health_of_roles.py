@@ -101,7 +101,7 @@ async def test_a_backend_that_a_worker_finds_down_is_told_by_it_and_in_the_catal
     tmp_path: Path, valkey_url: str
 ) -> None:
     acme = {"url": f"http://127.0.0.1:{free_port()}", "secret": "a-secret-of-the-tests"}
-    settings = settings_for(tmp_path / "with another", valkey_url, backends={"acme": acme})
+    settings = settings_for(tmp_path / "another", valkey_url, backends={"acme": acme})
     async with running(settings, worker_for(["submit"])) as worker:
         with pytest.raises(PartDown):
             await worker.parts.backends.named("acme").check()
