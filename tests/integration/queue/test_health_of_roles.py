@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from drivefeed.bootstrap import Surroundings, open_parts
+from drivefeed.bootstrap import Surroundings, open_memory, open_parts
 from drivefeed.catalog.parts_down import parts_down
 from drivefeed.cli.health import health_of
 from drivefeed.daemon import Daemon
@@ -24,6 +24,7 @@ from drivefeed.services.loop import LoopWatch
 from drivefeed.settings import Settings
 from drivefeed.stages.breaker import Breakers
 from drivefeed.web.health import HealthServer, serving_health
+from drivefeed.web.server import StatusPage
 from support.clock import CountedIds, ManualClock
 from support.valkey import free_port
 from support.waiting import until
@@ -137,6 +138,21 @@ async def test_a_process_that_starts_lives_and_is_not_ready(tmp_path: Path) -> N
         assert (found["status"], found["words"]) == ("starting", "It starts.")
         stopping.set()
         assert (await health_of(settings, ready=True))["words"].startswith("It ends")
+    assert (await health_of(settings))["status"] == "absent"
+
+
+async def test_a_status_page_of_its_own_answers_too(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    async with open_memory(settings, Surroundings.real()) as catalog:
+        page = StatusPage(catalog, host="127.0.0.1", port=0, folder=tmp_path)
+        task = asyncio.create_task(page.run())
+
+        async def answers() -> bool:
+            return (await health_of(settings, ready=True))["status"] == "ok"
+
+        await until(answers)
+        await page.close()
+        await task
     assert (await health_of(settings))["status"] == "absent"
 
 
