@@ -126,8 +126,8 @@ class Book:
         """Live the run of a name, and see that a life died there and nothing came of it."""
         lived = self.of(place_of(name))
         assert name not in lived.spared, f"no life passed it; {lived.trouble}"
-        assert name in lived.deaths
-        assert not lived.trouble
+        assert name in lived.deaths, lived.deaths
+        assert not lived.trouble, lived.trouble
 
 
 NAMES = sorted(checkpoints(), key=lambda one: (place_of(one), one))

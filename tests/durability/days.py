@@ -84,7 +84,10 @@ class Day:
     def unrest(self) -> str:
         """Say what is not as it should be."""
         with suppress(NoCatalogError):
-            return f"live {self.live() ^ self.expected()}, due {self.run.rows(_DUE)}"
+            return (
+                f"live {self.live() ^ self.expected()}, due {self.run.rows(_DUE)}, "
+                f"{self.run.memory.unrest(len(files_below(self.folder)))}, {self.partial()}"
+            )
         return "no catalog"
 
     def states(self, name: str) -> list[str]:
