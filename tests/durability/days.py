@@ -86,7 +86,7 @@ class Day:
         with suppress(NoCatalogError):
             return (
                 f"live {self.live() ^ self.expected()}, due {self.run.rows(_DUE)}, "
-                f"{self.run.memory.unrest(len(files_below(self.folder)))}, {self.partial()}"
+                f"{self.run.memory.unrest(len(files_below(self.folder)))}"
             )
         return "no catalog"
 
