@@ -35,6 +35,7 @@ from drivefeed.services.conformance.kit import CHECKS  # noqa: E402 - path first
 from drivefeed.services.invariants import INVARIANTS  # noqa: E402 - path first
 from drivefeed.setting_sections import (  # noqa: E402 - path first
     BackendSettings,
+    DatabaseSettings,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
@@ -282,6 +283,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "accounts": lambda: settings(AccountSettings),
         "connections": lambda: settings(ConnectionSettings),
         "backends": lambda: settings(BackendSettings),
+        "database": lambda: settings(DatabaseSettings, "DRIVEFEED_DATABASE__"),
         "s3": lambda: settings(S3Settings, "DRIVEFEED_S3__"),
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),

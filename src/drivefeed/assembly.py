@@ -7,6 +7,7 @@ import os
 import socket
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import backend_credentials
@@ -17,7 +18,9 @@ from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.providers import LOCAL
+from drivefeed.indexer.reading import StoredFiles
 from drivefeed.indexer.work_folder import work_folder
+from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.table import QUEUES
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
-    from drivefeed.ports import Embedder, Stage
+    from drivefeed.ports import Embedder
     from drivefeed.roles import Role
     from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 
 _LEAST_WINDOW = 20
 _WINDOW_PER_WORKER = 8
+_COUNTING_SECONDS = 15
 
 _log = log("daemon")
 
@@ -126,6 +130,32 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
     )
 
 
+async def open_files(
+    parts: Parts, role: Role, indexing: Indexing | None, stack: AsyncExitStack
+) -> StoredFiles | None:
+    """Return what counts the pages of stored files, in a process that copies them; else None.
+
+    Where it does not index as well, counting has a child process and a folder of its own, which
+    end with ``stack``. The child starts when there is something to count.
+    """
+    if indexing is not None:
+        return indexing.files
+    if Stage.TRANSFER not in role.stages:
+        return None
+    if find_spec("pypdfium2") is None:
+        _log.warning(
+            "pages_are_estimated",
+            words="PDFs are held to page limits by an estimate, because nothing here can count "
+            "their pages: pip install 'drivefeed[local]'.",
+        )
+        return None
+    folder = stack.enter_context(work_folder(parts.settings.data_dir))
+    pool = ExtractionPool(size=1)
+    stack.push_async_callback(pool.aclose)
+    limits = counting_limits(parts.settings.extraction)
+    return StoredFiles(parts.store, pool, limits, folder, checkpoint=parts.around.checkpoint)
+
+
 def open_reindexing(parts: Parts, indexing: Indexing) -> Reindexing:
     """Make what builds another collection beside the one in use."""
     settings, catalog = parts.settings, parts.catalog
@@ -151,11 +181,16 @@ def _load_libraries(embedder: Embedder) -> None:
 
 
 def stages_of(
-    parts: Parts, indexing: Indexing | None, *, gate: Callable[[], Gate] = lambda: OPEN
+    parts: Parts,
+    indexing: Indexing | None,
+    *,
+    files: StoredFiles | None = None,
+    gate: Callable[[], Gate] = lambda: OPEN,
 ) -> list[StageRun]:
     """Return all stages, each bound to the parts that it uses; ``index`` only with indexing.
 
     Args:
+        files: counts the pages of what was copied.
         gate: says whether downloads may begin.
     """
     catalog = parts.catalog
@@ -168,8 +203,9 @@ def stages_of(
             catalog,
             parts.source,
             parts.store,
-            count_pages=indexing.files.count_pages if indexing else None,
+            count_pages=files.count_pages if files else None,
             gate=gate,
+            usage_owner=backends.usage_owner,
         ),
         Submit(catalog, backends, deadline_ms=deadline_ms),
         Poll(catalog, backends),
@@ -234,6 +270,18 @@ def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:
     if not wanted.ocr:
         return ExtractionPool(size=wanted.processes)
     return ExtractionPool(size=wanted.processes, rss_bytes=ocr.CHILD_RSS_BYTES)
+
+
+def counting_limits(wanted: ExtractionSettings) -> Limits:
+    """Return what counting the pages of one file may use: seconds, however long reading may take.
+
+    A PDF tells its pages in milliseconds; one that does not is left to the backend.
+    """
+    return Limits(
+        memory_bytes=wanted.memory_mb << 20,
+        cpu_seconds=min(wanted.cpu_seconds, _COUNTING_SECONDS),
+        wall_seconds=min(wanted.wall_seconds, 2.0 * _COUNTING_SECONDS),
+    )
 
 
 def extraction_limits(wanted: ExtractionSettings) -> Limits:

@@ -196,7 +196,8 @@ def open_backends(
 
     if not settings.backends:
         return Backends(embedded)
-    from drivefeed.backends.http import HttpBackend, Place
+    from drivefeed.backends.http import HttpBackend
+    from drivefeed.backends.place import Place
 
     outbound = outbound_of(settings)
     page = settings.web_url.rstrip("/")
@@ -212,13 +213,15 @@ def open_backends(
                 timeout_seconds=one.timeout_seconds,
                 ca_file=str(one.ca_file) if one.ca_file else None,
                 call_url=f"{page}/v1/backends/{name}/calls" if one.calls else None,
+                usage_owner=one.usage_owner,
             ),
             address=partial(store.address, seconds=one.url_seconds),
             outbound=outbound,
             clock=around.clock,
             ids=around.ids,
         )
-    return Backends(embedded, others)
+    keeping = [name for name, one in settings.backends.items() if one.usage_owner == "backend"]
+    return Backends(embedded, others, keeping_books=keeping)
 
 
 def backend_credentials(settings: Settings) -> dict[str, Credential]:

@@ -12,23 +12,24 @@ from drivefeed.assembly import (
     attempts_of,
     concurrency_of,
     is_alone,
+    open_files,
     open_indexing,
     open_page,
     open_queue,
-    open_reindexing,
     stages_of,
     windows_of,
 )
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
-from drivefeed.errands import Errands
+from drivefeed.errands import Errands, open_door, serve_health
 from drivefeed.keeping import gatekeeper_of, keep_house
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.table import QUEUES
 from drivefeed.roles import UP, owns_embedded_index
 from drivefeed.services.gate import LOOK_SECONDS
+from drivefeed.services.health import Health
 from drivefeed.services.loop import LoopWatch, spare_the_collector
 from drivefeed.services.ownership import IndexOwnership
 from drivefeed.services.pulse import Pulse
@@ -39,17 +40,17 @@ from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import log
 from drivefeed.tracing import configure_tracing, stop_tracing
-from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.indexer.indexing import Indexing
+    from drivefeed.indexer.reading import StoredFiles
     from drivefeed.queue.bullmq import BullmqQueue
     from drivefeed.roles import Role
-    from drivefeed.services.reindex import Reindexing
 
 _LONGEST_HOST = 40
 _HAND_BACK_SECONDS = 3.0
+_BACKENDS_SECONDS = 10.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
@@ -83,9 +84,17 @@ class Daemon:
         self._workers: Workers | None = None
         self._ownership: IndexOwnership | None = None
         self.loop_watch = LoopWatch()
-        self.breakers = Breakers(parts.around.clock, parts.around.ids)
+        around = parts.around
+        self.breakers = Breakers(around.clock, around.ids, others=parts.backends.down)
         self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
         self.stopping = asyncio.Event()
+        self.health = Health(
+            role=role.name,
+            breakers=self.breakers,
+            loop_watch=self.loop_watch,
+            ready=self.ready,
+            stopping=self.stopping,
+        )
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -167,13 +176,15 @@ class Daemon:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
+            await serve_health(self.parts.settings, self.role, self.health, stack)
             queue = self._queue = await open_queue(self.parts, self.role, stack)
             indexing = await self._open_indexing(stack)
-            workers, relay, schedule = await self._assemble(queue, indexing)
-            pulse = Pulse(
+            files = await open_files(self.parts, self.role, indexing, stack)
+            workers, relay, schedule = await self._assemble(queue, indexing, files)
+            self.health.pulse = Pulse(
                 self.parts.catalog, self.breakers, relay=relay, schedule=schedule, workers=workers
             )
-            local, reindexing = self._open_door(indexing, pulse)
+            local, reindexing = open_door(self.parts, indexing, self.health)
             errands = Errands(self.parts)
             page = await open_page(self.parts) if self.role.is_whole else None
             async with asyncio.TaskGroup() as group:
@@ -231,27 +242,8 @@ class Daemon:
             _log.warning("embedding_differs", words=words)
         return await open_indexing(self.parts, stack)
 
-    def _open_door(
-        self, indexing: Indexing | None, pulse: Pulse
-    ) -> tuple[LocalApi | None, Reindexing | None]:
-        """Make what answers commands on this machine: searches, and reindexing."""
-        if indexing is None:
-            return None, None
-        reindexing = open_reindexing(self.parts, indexing)
-        local = LocalApi(
-            self.parts.settings.data_dir,
-            catalog=self.parts.catalog,
-            searcher=self.parts.searcher,
-            index=self.parts.index,
-            reindexing=reindexing,
-            breakers=self.breakers,
-            loop_watch=self.loop_watch,
-            pulse=pulse,
-        )
-        return local, reindexing
-
     async def _assemble(
-        self, queue: BullmqQueue, indexing: Indexing | None
+        self, queue: BullmqQueue, indexing: Indexing | None, files: StoredFiles | None
     ) -> tuple[Workers, Relay, Schedule]:
         parts = self.parts
         await heartbeats.beat(parts.catalog, self.owner, self.role.name)
@@ -267,7 +259,7 @@ class Daemon:
             self._runner,
             [
                 one
-                for one in stages_of(parts, indexing, gate=lambda: gatekeeper.gate)
+                for one in stages_of(parts, indexing, files=files, gate=lambda: gatekeeper.gate)
                 if one.stage in self.role.stages
             ],
             concurrency=concurrency,
@@ -297,4 +289,5 @@ class Daemon:
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
             await keep_house(schedule, parts, queue, owner=self.owner)
         schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
+        schedule.every(_BACKENDS_SECONDS, "backends", parts.backends.look_again)
         return workers, relay, schedule

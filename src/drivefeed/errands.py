@@ -1,4 +1,4 @@
-"""What a daemon does beside its queues: accounts that change, sign-ins that idle, connections."""
+"""What a daemon does beside its queues: accounts, sign-ins that idle, connections, and answers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from drivefeed.assembly import open_reindexing
 from drivefeed.bootstrap import connect_all
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.telemetry import log
+from drivefeed.web.health import HealthServer, serving_health
+from drivefeed.web.local import LocalApi
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
     from drivefeed.bootstrap import Parts
+    from drivefeed.indexer.indexing import Indexing
+    from drivefeed.roles import Role
+    from drivefeed.services.health import Health
+    from drivefeed.services.reindex import Reindexing
+    from drivefeed.settings import Settings
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 5.0
@@ -70,3 +80,46 @@ class Errands:
                         await self._accounts_changed.wait()
             else:
                 return
+
+
+async def serve_health(
+    settings: Settings, role: Role, health: Health, stack: AsyncExitStack
+) -> None:
+    """Serve health checks on a port until ``stack`` ends.
+
+    The role with the index has a socket for that, and gets a port only where the settings say so.
+
+    Raises:
+        NeedsAttention: something else listens there.
+    """
+    if role.indexes and settings.health_port is None:
+        return
+    server = HealthServer(
+        health,
+        folder=settings.data_dir,
+        role=role.name,
+        host=settings.health_host,
+        port=settings.health_port or 0,
+    )
+    await stack.enter_async_context(serving_health(server))
+    _log.info("health_check", url=server.url)
+
+
+def open_door(
+    parts: Parts, indexing: Indexing | None, health: Health
+) -> tuple[LocalApi | None, Reindexing | None]:
+    """Make what answers commands on this machine, where the index is: searches, and reindexing."""
+    if indexing is None:
+        return None, None
+    reindexing = open_reindexing(parts, indexing)
+    index = parts.index
+    health.has_model = lambda: index.current.embedder.loaded
+    local = LocalApi(
+        parts.settings.data_dir,
+        catalog=parts.catalog,
+        searcher=parts.searcher,
+        index=index,
+        reindexing=reindexing,
+        health=health,
+    )
+    return local, reindexing

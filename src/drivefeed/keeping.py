@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from drivefeed.bootstrap import STORE_FOLDER
 from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
+from drivefeed.services.books import LOOK_SECONDS as BOOKS_SECONDS
+from drivefeed.services.books import let_in_who_need_not_wait
 from drivefeed.services.gate import Gatekeeper, Place
 from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
@@ -68,8 +71,13 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
-    recovery = Recovery(parts.catalog, parts.store, parts.index, queue, owner=owner)
+    recovery = Recovery(
+        parts.catalog, parts.store, parts.index, queue, owner=owner, backends=parts.backends
+    )
     await recovery.begin()
+    if parts.backends.keep_books:
+        look = partial(let_in_who_need_not_wait, parts.catalog, parts.backends.usage_owner)
+        schedule.every(BOOKS_SECONDS, "books", look)
     retention = retention_of(parts.settings, parts.catalog, owner)
     schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
     schedule.every(RETENTION_SECONDS, "retention", retention.tick)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.domain.errors import Part
     from drivefeed.ports import Clock
     from drivefeed.services.notices import Channel, Notices
     from drivefeed.settings import Settings
@@ -76,7 +75,7 @@ def notices_of(
     settings: Settings,
     catalog: Catalog,
     owner: str,
-    open_parts: Callable[[], Mapping[Part, str]] = dict,
+    open_parts: Callable[[], Mapping[str, str]] = dict,
 ) -> Notices:
     """Return what looks for trouble and tells of it, with the channels of the settings.
 

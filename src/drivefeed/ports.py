@@ -408,6 +408,15 @@ class BackendStatus:
 class IngestionBackend(Protocol):
     """Makes documents searchable. Ours is one; any team can put theirs behind the contract."""
 
+    @property
+    def trouble(self) -> str:
+        """What it suffers from, where it has a breaker of its own that is open; else empty."""
+        ...
+
+    async def look_again(self) -> None:
+        """See whether one that is down is well again, where nothing else would ask it."""
+        ...
+
     async def submit(self, submission: Submission) -> str:
         """Submit and return the backend's job id; the same key gives the same job.
 

@@ -83,6 +83,11 @@ class BackendSettings(Section):
         description="Whether it is told an address of the status page where it may say that a job "
         "ended; needs web_url.",
     )
+    usage_owner: Annotated[str, Field(pattern="^(drivefeed|backend)$")] = Field(
+        default="drivefeed",
+        description="Who keeps the books of pages: drivefeed counts and holds to the limits, or "
+        "the backend does and its counts are copied.",
+    )
     ca_file: Path | None = Field(
         default=None, description="PEM file with certificates to trust too."
     )

@@ -146,6 +146,14 @@ class Settings(BaseSettings):
         default="",
         description="Where people reach the status page, if that is another address: a proxy's.",
     )
+    health_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="Where a process serves /healthz, /readyz and /metrics; empty for its socket "
+        "in the data folder, or any free port. Of several on one machine, each needs another one.",
+    )
+    health_host: str = Field(
+        default="127.0.0.1", description="Where that port is bound; what it says is no secret."
+    )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
     disk: DiskSettings = Field(default=DiskSettings(), description="How full the disks may get.")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from sqlite3 import OperationalError
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.stores.keys import PARTIAL
 from durability.hours import ANY_HOUR, GOES_WRONG, IN_HOUR
+from durability.memories import NoCatalogError
 from support.embeddings import Fault
-from support.evidence import files_below, sha256, unrest_in
+from support.evidence import files_below, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ JOIN imports ON imports.id = documents.live_import_id AND imports.round = docume
 JOIN items ON items.drive_id = documents.drive_id AND items.item_id = documents.item_id
 WHERE imports.state = 'settled'
 """
-_DUE = "SELECT subject_id, stage FROM reminders WHERE due_at NOT NULL AND stage <> 'discover'"
+_DUE = "SELECT subject_id, stage FROM reminders WHERE due_at IS NOT NULL AND stage <> 'discover'"
 
 
 @dataclass
@@ -64,10 +64,10 @@ class Day:
 
     def rests(self) -> bool:
         """Whether all is as it should be and nothing is due."""
-        with suppress(OperationalError):
+        with suppress(NoCatalogError):
             return (
                 self.live() == self.expected()
-                and not unrest_in(self.run.data, len(files_below(self.folder)))
+                and not self.run.memory.unrest(len(files_below(self.folder)))
                 and not self.run.rows(_DUE)
                 and not self.partial()
             )
@@ -83,13 +83,16 @@ class Day:
 
     def unrest(self) -> str:
         """Say what is not as it should be."""
-        with suppress(OperationalError):
-            return f"live {self.live() ^ self.expected()}, due {self.run.rows(_DUE)}"
+        with suppress(NoCatalogError):
+            return (
+                f"live {self.live() ^ self.expected()}, due {self.run.rows(_DUE)}, "
+                f"{self.run.memory.unrest(len(files_below(self.folder)))}"
+            )
         return "no catalog"
 
     def states(self, name: str) -> list[str]:
         """Return the states of all imports of a file."""
-        with suppress(OperationalError):
+        with suppress(NoCatalogError):
             return [
                 row["state"]
                 for row in self.run.rows(
@@ -197,7 +200,7 @@ class Day:
         self.comes_to_rest("after a question")
 
     def _asks(self) -> list[Any]:
-        return self.run.rows("SELECT 1 FROM imports WHERE attention NOT NULL")
+        return self.run.rows("SELECT 1 FROM imports WHERE attention IS NOT NULL")
 
     def leftovers(self) -> None:
         """A process died elsewhere, and a question is answered on the board."""
@@ -219,15 +222,15 @@ class Day:
         since = time.time_ns() // 1_000_000
         for number in range(4):
             (self.folder / f"leaf {number}.txt").unlink()
-        asks = "SELECT 1 FROM connections WHERE attention NOT NULL"
+        asks = "SELECT 1 FROM connections WHERE attention IS NOT NULL"
         self.run.up(until=lambda: self.run.rows(asks), what="a brake that asks")
-        self.run.up(until=self._notice("sent_at NOT NULL", since), what="a notice")
+        self.run.up(until=self._notice("sent_at IS NOT NULL", since), what="a notice")
         late = "sent_at IS NULL AND attempts > 0"
         self.run.up(until=self._notice(late, since), what="a notice that is not taken")
         self.run.does("removals", "--approve")
         self.run.down()
         self._rename_channel("nobody", "somebody")
-        self.run.up(until=self._notice("gave_up_at NOT NULL", since), what="a notice given up")
+        self.run.up(until=self._notice("gave_up_at IS NOT NULL", since), what="a notice given up")
         self.comes_to_rest("after removals")
 
     def _notice(self, where: str, since: int) -> Any:

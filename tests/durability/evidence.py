@@ -10,7 +10,7 @@ from unittest.mock import patch
 from drivefeed.bootstrap import open_parts
 from drivefeed.services.invariants import INVARIANTS, collect
 from drivefeed.settings import load_settings
-from support.evidence import objects_in, rows_in, sha256
+from support.evidence import objects_in, sha256
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drivefeed.services.invariants import Facts
+    from durability.lives import Run
 
 _LIVE = """
 SELECT items.name, documents.org_id || '/' || documents.id || '/' || live_import_id || '/'
   || live_round AS key
-FROM documents JOIN items USING (drive_id, item_id) WHERE live_import_id NOT NULL
+FROM documents JOIN items USING (drive_id, item_id) WHERE live_import_id IS NOT NULL
 """
 
 
@@ -47,10 +48,10 @@ def broken_in(data: Path) -> list[str]:
     return [f"{one.name}: {line}" for one in INVARIANTS for line in one.check(facts)]
 
 
-def differing(data: Path, files: dict[str, Path]) -> Iterator[str]:
+def differing(run: Run, files: dict[str, Path]) -> Iterator[str]:
     """Yield the files whose live object does not have their bytes; drivefeed is not asked."""
-    objects = objects_in(data)
-    live = {row["name"]: row["key"] for row in rows_in(data, _LIVE)}
+    objects = objects_in(run.data)
+    live = {row["name"]: row["key"] for row in run.rows(_LIVE)}
     for path in files.values():
         if path.suffix == ".txt" and (
             path.name not in live or sha256(objects[live[path.name]]) != sha256(path)

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from support.evidence import rows_in
 from support.processes import REPOSITORY, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from durability.memories import Memory
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.1
@@ -79,14 +80,12 @@ class Run:
 
     host: Host
     home: Path
+    memory: Memory
     armed: set[str] = field(default_factory=set)
     tuned: dict[str, Any] = field(default_factory=dict)
     tick_seconds: float = 1.0
     deaths: list[str] = field(default_factory=list)
     pid: int | None = None
-
-    def __post_init__(self) -> None:
-        self.data.mkdir(parents=True, exist_ok=True)
 
     @property
     def data(self) -> Path:
@@ -94,8 +93,8 @@ class Run:
         return self.home / "data"
 
     def rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        """Read the catalog's file."""
-        return rows_in(self.data, sql, *values)
+        """Read the catalog."""
+        return self.memory.rows(sql, *values)
 
     def begin(self, **what: Any) -> int:
         """Begin a life: ``words`` of a command, or a ``scene`` with what is ``given`` to it."""
@@ -225,7 +224,17 @@ class Run:
 
 
 LEARNED = (
-    *("drivefeed.", "sqlalchemy", "aiosqlite", "alembic", "bullmq", "redis", "httpx", "httpcore"),
+    *(
+        "drivefeed.",
+        "sqlalchemy",
+        "aiosqlite",
+        "asyncpg",
+        "alembic",
+        "bullmq",
+        "redis",
+        "httpx",
+        "httpcore",
+    ),
     *("msgraph", "kiota", "azure", "msgspec", "apscheduler", "pydantic", "structlog", "h11"),
     *("anyio", "uvicorn", "fastapi", "starlette", "prometheus_client", "semantic_text_splitter"),
     *("cryptography", "msal", "requests", "urllib3", "qdrant", "typer", "rich", "click", "json"),

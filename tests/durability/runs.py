@@ -88,16 +88,13 @@ def keeping(day: Day) -> None:
     day.comes_to_rest("after an edit")
     day.run.down()
     day.run.plays("ages", of=LATER)
-    backup = day.run.home / "backup.sqlite"
-    day.run.does("backup", str(backup))
+    day.run.memory.back_up(day.run)
     day.write("came.txt", "It came after the backup.")
     day.write("note 1.txt", "Note 1: edited after the backup.")
     day.comes_to_rest("of the lost hour")
     day.run.down()
     (day.folder / "came.txt").unlink()
-    day.run.does("restore", str(backup))
-    # As for a database that was put back by its own means.
-    day.run.does("restore", "--done")
+    day.run.memory.restore(day.run)
     day.run.plays("lose", of=LATER)
     day.run.up(until=lambda: _is_recovered(day), what="a recovery")
     day.comes_to_rest("after a restore")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import Surroundings, open_parts
@@ -19,6 +17,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue import BullmqQueue
 from drivefeed.services.relay import Relay
 from drivefeed.services.retention import Ages, Retention
+from durability.memories import asked_of
 from durability.scenes import catalog_here, settings_here
 
 if TYPE_CHECKING:
@@ -60,9 +59,9 @@ async def _ages() -> None:
         assert await last_pass(catalog) is not None
     for table, where in (
         ("heartbeats", "owner = 'gone'"),
-        ("notices", "over_at NOT NULL"),
+        ("notices", "over_at IS NOT NULL"),
         ("api_keys", "is_session"),
-        ("imports", "state = 'withdrawn' AND detail NOT NULL"),
+        ("imports", "state = 'withdrawn' AND detail IS NOT NULL"),
         ("index_jobs", "import_id IN (SELECT id FROM imports WHERE state = 'withdrawn')"),
         ("import_events", "event = 'removed'"),
     ):
@@ -78,9 +77,10 @@ async def _leave_traces(catalog: Catalog, org_id: str) -> None:
     await sessions.redeem_link(catalog, link.text)
     _write("UPDATE api_keys SET expires_at = ? WHERE is_session OR is_link", long_ago)
     _write(
-        "INSERT OR IGNORE INTO notices"
+        "INSERT INTO notices"
         " (id, org_id, dedupe_key, kind, severity, words, first_at, last_at, over_at)"
-        " VALUES ('old', ?, 'old', 'made up', 'info', 'Made up.', ?, ?, ?)",
+        " VALUES ('old', ?, 'old', 'made up', 'info', 'Made up.', ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
         *(org_id, long_ago, long_ago, long_ago),
     )
     _write("UPDATE imports SET detail = 'Last words.' WHERE state = 'withdrawn'")
@@ -145,7 +145,7 @@ async def _brought() -> None:
         )
         _write(
             "UPDATE reminders SET number = number + 1, sent_at = 1, remind_at = 1"
-            " WHERE subject_id = ? AND due_at NOT NULL",
+            " WHERE subject_id = ? AND due_at IS NOT NULL",
             import_id,
         )
         assert await relay.bring_back() == 1
@@ -153,11 +153,9 @@ async def _brought() -> None:
 
 
 def _rows(sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(settings_here().data_dir / "catalog.sqlite")) as catalog:
-        return catalog.execute(sql).fetchall()
+    return asked_of(settings_here(), sql)
 
 
 def _write(sql: str, *values: Any) -> None:
-    """Change the file itself: what made it so happened before anybody looked."""
-    with closing(sqlite3.connect(settings_here().data_dir / "catalog.sqlite")) as catalog, catalog:
-        catalog.execute(sql, values)
+    """Change the catalog itself: what made it so happened before anybody looked."""
+    asked_of(settings_here(), sql, *values)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from durability.lives import Host, Run, running_host
+from durability.memories import PostgresMemory, SqliteMemory
 from support.embeddings import KEY, EmbeddingService, embedding_service
 from support.receiver import Receiver, running_receiver
 from support.threaded_sim import threaded_sim
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from durability.memories import Memory
     from graphsim.serving import GraphSim
+    from support.postgres import PostgresServer
 
 QUICK: dict[str, Any] = {
     "drivefeed.services.schedule._UPLOADS_OLDER_THAN_MS": 3_000,
@@ -48,11 +51,17 @@ class Town:
     receiver: Receiver
     folders: Sequence[Path]
     home: Path
+    postgres: PostgresServer | None = None
 
     def run(self, number: int, *, settings: str = "", connection: str = "") -> Run:
         """Return a new run over the drive of that number."""
         home = self.home / f"run {number}"
-        run = Run(self.host, home, tuned=dict(QUICK))
+        (home / "data").mkdir(parents=True, exist_ok=True)
+        data = home / "data"
+        memory: Memory = (
+            PostgresMemory(self.postgres, data) if self.postgres else SqliteMemory(data)
+        )
+        run = Run(self.host, home, memory, tuned=dict(QUICK))
         ends = self.sim.endpoints
         account = {
             "name": "test",
@@ -79,6 +88,7 @@ class Town:
             "shutdown_seconds = 2.0",
             f"redis_url = {json.dumps(self.valkey.url)}",
             f'queue_prefix = "run{number}"',
+            memory.settings,
             settings,
             "[extraction]",
             "processes = 1",
@@ -115,8 +125,14 @@ class Town:
 
 
 @contextmanager
-def running_town(home: Path, *, drives: int) -> Iterator[Town]:
-    """Run everything while the block lasts."""
+def running_town(
+    home: Path, *, drives: int, postgres: PostgresServer | None = None
+) -> Iterator[Town]:
+    """Run everything while the block lasts.
+
+    Args:
+        postgres: where catalogs are; files of SQLite without it.
+    """
     folders = [home / f"drive {number}" for number in range(drives)]
     for folder in (*folders, home / "valkey"):
         folder.mkdir(parents=True)
@@ -128,4 +144,4 @@ def running_town(home: Path, *, drives: int) -> Iterator[Town]:
         sim = stack.enter_context(threaded_sim(*folders, state=home / "sim"))
         service = stack.enter_context(embedding_service(dimension=16))
         receiver = stack.enter_context(running_receiver())
-        yield Town(host, sim, valkey, service, receiver, folders, home)
+        yield Town(host, sim, valkey, service, receiver, folders, home, postgres)

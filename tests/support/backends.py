@@ -11,7 +11,8 @@ import httpx
 
 from drivefeed.backends.embedded import EmbeddedBackend
 from drivefeed.backends.gate import Gated
-from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.http import HttpBackend
+from drivefeed.backends.place import Place
 from drivefeed.backends.served import ServedBackend
 from drivefeed.backends.serving import application
 from drivefeed.backends.signing import Credential

@@ -152,6 +152,12 @@ class HealthShape(Shape):
 
     version: str = Field(description="The version of the contract: `v1`.")
     name: str = Field(default="", description="What the backend calls itself.")
+    usage_owner: str | None = Field(
+        default=None,
+        pattern="^(drivefeed|backend)$",
+        description="Who keeps the books of pages by its own settings, `drivefeed` or `backend`; "
+        "left out where it does not care. drivefeed says so where its settings differ.",
+    )
 
 
 class ProblemShape(Shape):

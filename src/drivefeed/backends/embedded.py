@@ -27,6 +27,14 @@ class EmbeddedBackend:
         self._jobs = jobs
         self._index = index
 
+    @property
+    def trouble(self) -> str:
+        """Nothing of its own: the index behind it has the breaker of its part."""
+        return ""
+
+    async def look_again(self) -> None:
+        """Nothing to ask."""
+
     async def submit(self, submission: Submission) -> str:
         """Remember the job; the same key gives the same job."""
         return (await self._jobs.create(submission)).job_id

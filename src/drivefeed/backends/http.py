@@ -7,9 +7,9 @@ again by itself, since reminders and the key see to that.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -30,7 +30,7 @@ from drivefeed.backends.contract import (
     status_of,
     submission_shape,
 )
-from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import BackendState, BackendStatus
@@ -38,37 +38,17 @@ from drivefeed.ports import BackendState, BackendStatus
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from drivefeed.backends.signing import Credential
+    from drivefeed.backends.place import Place
     from drivefeed.outbound import Outbound
     from drivefeed.ports import Clock, Ids, Submission
 
     Address = Callable[[str], Awaitable[str | None]]
 
 _CONNECT_SECONDS: Final = 5.0
+_NOBODY_ASKS_MS: Final = 60_000
+"""Longer than a breaker is open, so that files that wait have asked meanwhile."""
+_WHO: Final = {"drivefeed": "drivefeed keeps", "backend": "the backend keeps"}
 _Shape = TypeVar("_Shape", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a backend is, and how it is spoken to.
-
-    Attributes:
-        name: what the settings call it.
-        url: what comes before ``/v1``.
-        credential: None only where nothing but this machine can reach it.
-        by_url: whether it gets a URL of the bytes; else their key in the store.
-        timeout_seconds: for one request, from its first to its last byte.
-        ca_file: further authorities to trust.
-        call_url: where it may say that a job ended, or None.
-    """
-
-    name: str
-    url: str
-    credential: Credential | None
-    by_url: bool = True
-    timeout_seconds: float = 30.0
-    ca_file: str | None = None
-    call_url: str | None = None
 
 
 class HttpBackend:
@@ -86,11 +66,25 @@ class HttpBackend:
         self._outbound = outbound
         self._clock = clock
         self._ids = ids
-        self._breaker = Breaker(clock, ids)
+        self._breaker = Breaker(clock, ids, place.name)
         self._where = f"The backend '{place.name}'"
         self._answers = Answers(self._where, self._breaker)
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
+
+    @property
+    def trouble(self) -> str:
+        """What it was last seen to suffer from; empty while it is considered well."""
+        return self._breaker.words
+
+    async def look_again(self) -> None:
+        """Ask one that is down and that nobody else asks, so that it is seen to be well again.
+
+        While files wait for it, their own requests are what shows.
+        """
+        if self._breaker.words and self._breaker.idle_ms >= _NOBODY_ASKS_MS:
+            with suppress(DrivefeedError):
+                await self.check()
 
     async def submit(self, submission: Submission) -> str:
         """Submit; the same key gives the same job."""
@@ -148,6 +142,14 @@ class HttpBackend:
             raise self._breaker.down(
                 f"{self._where} speaks version '{health.version[:40]}' of the contract, and "
                 f"drivefeed {VERSION}."
+            )
+        ours = self._place.usage_owner
+        if health.usage_owner not in {None, ours}:
+            raise NeedsAttention(
+                f"{self._where} says that {_WHO[health.usage_owner]} the books of pages, and the "
+                f"settings that {_WHO[ours]} them. Make both say the same (usage_owner), or pages "
+                "are counted twice, or by nobody.",
+                reason=Reason.MISCONFIGURED,
             )
 
     async def aclose(self) -> None:
@@ -255,15 +257,6 @@ class HttpBackend:
                     follow_redirects=False,
                 )
             return self._client
-
-
-def is_usable(url: str) -> bool:
-    """Whether a URL can stand before ``/v1``."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _part(text: str) -> str:

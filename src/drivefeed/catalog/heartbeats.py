@@ -8,16 +8,24 @@ from sqlalchemy import delete, select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.parts_down import DEAD_AFTER_MS, tell_down
 from drivefeed.catalog.tables import heartbeats, leases
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.parts_down import Down
 
-DEAD_AFTER_MS = 8_000
 
+async def beat(
+    catalog: Catalog, owner: str, role: str, *, down: Mapping[str, Down] | None = None
+) -> None:
+    """Say that a process is alive.
 
-async def beat(catalog: Catalog, owner: str, role: str) -> None:
-    """Say that a process is alive."""
+    Args:
+        down: what it finds down, by name; None where that is as it was told before.
+    """
     now = catalog.clock.now()
     async with catalog.write("heartbeat", beside=True) as connection:
         statement = insert(connection, heartbeats).values(
@@ -26,6 +34,8 @@ async def beat(catalog: Catalog, owner: str, role: str) -> None:
         await connection.execute(
             statement.on_conflict_do_update(index_elements=["owner"], set_={"seen_at": now})
         )
+        if down is not None:
+            await tell_down(connection, owner, down)
 
 
 async def leave(catalog: Catalog, owner: str) -> int:

@@ -87,7 +87,7 @@ async def correct(
 
     Raises:
         NotFound: the org has no such entry.
-        NeedsAttention: there is no reason, or nothing to correct.
+        NeedsAttention: there is no reason, or nothing to correct, or the entry is a copy.
     """
     if not reason.strip() or pages == 0:
         raise NeedsAttention(
@@ -127,12 +127,18 @@ async def correct(
 
 
 async def _find_charge(connection: AsyncConnection, org_id: str, number: int) -> None:
-    found = await connection.execute(
-        select(ledger.c.id).where(
+    owner = await connection.scalar(
+        select(ledger.c.usage_owner).where(
             ledger.c.id == number, ledger.c.org_id == org_id, ledger.c.kind == CHARGE
         )
     )
-    if found.first() is None:
+    if owner == BACKENDS:
+        raise NeedsAttention(
+            f"Entry {number} is a copy from the books of the ingestion backend, and counts nowhere "
+            "here. Correct it there.",
+            reason=Reason.MISCONFIGURED,
+        )
+    if owner is None:
         raise NotFound(
             f"There is no charge number {number} in the ledger of this organization; 'drivefeed "
             "usage statement' tells their numbers."

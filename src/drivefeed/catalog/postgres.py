@@ -25,12 +25,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from drivefeed.catalog.database import PostgresLimits
-from drivefeed.catalog.postgres_errors import UNREACHABLE, translated, unreachable
+from drivefeed.catalog.postgres_errors import UNREACHABLE, timed_out, translated, unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from sqlalchemy import Connection
+    from sqlalchemy.engine import ExceptionContext
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -79,6 +80,7 @@ class PostgresDatabase:
     ) -> None:
         self.engine = _engine(url, limits)
         event.listen(self.engine.sync_engine, "before_cursor_execute", _without_nul, retval=True)
+        event.listen(self.engine.sync_engine, "handle_error", _without_answer)
         self._reading = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
@@ -129,8 +131,6 @@ class PostgresDatabase:
                 row = (await connection.execute(begin, values)).one()
             except BaseException as error:
                 await asyncio.shield(connection.close())
-                if isinstance(error, TimeoutError):
-                    raise unreachable(error) from error
                 was_cut = isinstance(error, DBAPIError) and error.connection_invalidated
                 if is_last or not was_cut:
                     raise
@@ -183,6 +183,22 @@ async def alone_to_migrate(
         raise unreachable(error) from error
     finally:
         await database.aclose()
+
+
+def _without_answer(context: ExceptionContext) -> PartDown | None:
+    """Put into words that nothing came back; the driver raises what any timeout would.
+
+    The connection is given up: rolling back on it would wait as long once more. The others of the
+    pool may be well.
+
+    Returns:
+        What is raised instead of a TimeoutError.
+    """
+    if not isinstance(context.original_exception, TimeoutError):
+        return None
+    context.is_disconnect = True
+    context.invalidate_pool_on_disconnect = False
+    return timed_out(commits=context.statement is None)
 
 
 def _without_nul(

@@ -44,7 +44,8 @@ _PASSING = {
 }
 _READ_ONLY = "25006"
 _CONNECTION_CLASS = "08"
-_AGAIN = "so nothing was recorded and work waits; it goes on by itself."
+_BY_ITSELF = "it goes on by itself."
+_AGAIN = f"so nothing was recorded and work waits; {_BY_ITSELF}"
 
 
 def translated(error: SQLAlchemyError, *, writes: bool = True) -> PartDown | None:
@@ -65,6 +66,23 @@ def translated(error: SQLAlchemyError, *, writes: bool = True) -> PartDown | Non
             part=Part.CATALOG,
         )
     return None
+
+
+def timed_out(*, commits: bool) -> PartDown:
+    """Return the sentence for a statement to which the database answered nothing at all.
+
+    Its own limits end a statement first, so it hangs, or the network does.
+
+    Args:
+        commits: whether it was the commit, of which it is not known whether it was made.
+    """
+    words = f"so nothing was recorded and work waits; {_BY_ITSELF}"
+    if commits:
+        words = f"and whether the last commit was made is looked up when work goes on; {_BY_ITSELF}"
+    return PartDown(
+        f"The catalog's database did not answer within database.statement_seconds, {words}",
+        part=Part.CATALOG,
+    )
 
 
 def unreachable(error: BaseException) -> PartDown | NeedsAttention:

@@ -15,7 +15,6 @@ from drivefeed.catalog.imports import note_wait, whole
 from drivefeed.catalog.quota import Need, balance_of, hold_pages
 from drivefeed.catalog.tables import documents, imports, orgs
 from drivefeed.catalog.usage_tables import reservations
-from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.metering import InLine, estimated_pages, let_in
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.scope import ending
@@ -53,11 +52,6 @@ async def hold_or_wait(catalog: Catalog, claim: Claim, one: Import, need: Need) 
     Returns:
         Whether the stage may go on. Otherwise nothing is due for the import until pages are free.
     """
-    with passing(catalog.checkpoint, "quota.look"):
-        async with catalog.read() as connection:
-            balance = await balance_of(connection, one.org_id)
-    if balance.limit is None:
-        return True
     async with catalog.write("reserve", beside=True) as connection:
         _, known = await whole(connection, one.import_id)
         current = known[one.import_id]
@@ -149,6 +143,18 @@ async def _let_in(connection: AsyncConnection, one: InLine, *, now: int) -> None
     await save_import(connection, new)
     await record_event(connection, new, "let_in", now=now, detail="there is room for its pages")
     await settle_into(connection, document, document, known, now=now, moved=[one.import_id])
+
+
+async def in_line_after(catalog: Catalog, after: str) -> list[str]:
+    """Return the next imports in any line, by id, behind the one with the id ``after``."""
+    query = (
+        select(imports.c.id)
+        .where(_IN_LINE, imports.c.id > after)
+        .order_by(imports.c.id)
+        .limit(MOST_AT_ONCE)
+    )
+    async with catalog.read() as connection:
+        return list((await connection.execute(query)).scalars())
 
 
 async def count_in_line(connection: AsyncConnection, org_ids: list[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import delete, exists, func, or_, select, update
@@ -48,12 +48,14 @@ class Restored:
         at: when it was.
         queue_cleared: whether the queue was emptied since, and nothing counts as sent.
         done_at: when everything was found to agree again.
+        elsewhere: what was compared with other backends and what was not, as sentences.
     """
 
     epoch: str
     at: int
     queue_cleared: bool = False
     done_at: int | None = None
+    elsewhere: tuple[str, ...] = ()
 
 
 async def restored(catalog: Catalog) -> Restored | None:
@@ -64,7 +66,10 @@ async def restored(catalog: Catalog) -> Restored | None:
 
 async def _read(connection: AsyncConnection) -> Restored | None:
     value = await connection.scalar(select(facts.c.value).where(facts.c.name == FACT))
-    return None if value is None else Restored(**json.loads(value))
+    if value is None:
+        return None
+    said = json.loads(value)
+    return Restored(**{**said, "elsewhere": tuple(said.get("elsewhere", ()))})
 
 
 async def _write(connection: AsyncConnection, one: Restored) -> None:
@@ -74,6 +79,7 @@ async def _write(connection: AsyncConnection, one: Restored) -> None:
             "at": one.at,
             "queue_cleared": one.queue_cleared,
             "done_at": one.done_at,
+            "elsewhere": one.elsewhere,
         }
     )
     statement = insert(connection, facts).values(name=FACT, value=value)
@@ -104,11 +110,12 @@ async def begin_anew(catalog: Catalog, one: Restored) -> None:
         await _write(connection, Restored(one.epoch, one.at, queue_cleared=True))
 
 
-async def mark_recovered(catalog: Catalog, one: Restored) -> None:
-    """Say that everything agrees again."""
+async def mark_recovered(catalog: Catalog, one: Restored, elsewhere: tuple[str, ...] = ()) -> None:
+    """Say that everything agrees again, as far as it was compared."""
     async with catalog.write("restore.done") as connection:
         now = catalog.clock.now()
-        await _write(connection, Restored(one.epoch, one.at, queue_cleared=True, done_at=now))
+        done = replace(one, queue_cleared=True, done_at=now, elsewhere=elsewhere)
+        await _write(connection, done)
 
 
 async def drives_behind(catalog: Catalog, *, since: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from drivefeed.catalog.gate import read_gates
+from drivefeed.catalog.parts_down import read_down, youngest_start
 from drivefeed.catalog.progress import FILES, STANDING, WHY, Standing
 from drivefeed.catalog.tables import (
     accounts,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.parts_down import Down
     from drivefeed.domain.gate import Gate
 
 
@@ -106,12 +108,16 @@ class Facts:
 
     Attributes:
         gates: what holds downloads, by machine.
+        down: what living processes find down, by name.
+        youngest_start: when the youngest of them began.
     """
 
     orgs: list[OrgFacts]
     accounts: list[AccountFacts]
     connections: list[ConnectionFacts]
     gates: dict[str, Gate] = field(default_factory=dict)
+    down: dict[str, Down] = field(default_factory=dict)
+    youngest_start: int = 0
 
 
 async def gather_facts(catalog: Catalog) -> Facts:
@@ -145,8 +151,11 @@ async def gather_facts(catalog: Catalog) -> Facts:
         ]
         known = await _connections(connection, names)
         await _count(connection, known)
-        gates = await read_gates(connection, now=catalog.clock.now())
-    return Facts(known_orgs, known_accounts, list(known.values()), gates)
+        now = catalog.clock.now()
+        gates = await read_gates(connection, now=now)
+        down = await read_down(connection, now=now)
+        youngest = await youngest_start(connection, now=now)
+    return Facts(known_orgs, known_accounts, list(known.values()), gates, down, youngest)
 
 
 async def _connections(

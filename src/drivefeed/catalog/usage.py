@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from drivefeed.catalog.ledger import OURS
+from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.ledger import BACKENDS, OURS
 from drivefeed.catalog.quota_line import count_in_line
-from drivefeed.catalog.tables import connections, documents, orgs
+from drivefeed.catalog.tables import connections, documents, imports, orgs
 from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.metering import Balance
 from drivefeed.domain.periods import Period, end_of
+from drivefeed.domain.policy_options import EMBEDDED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -38,6 +40,8 @@ class Usage:
         files_waiting: files that wait until pages are free.
         resets_at: when the next period begins; None for all time.
         total: pages ever charged.
+        copied: pages in the books of ingestion backends that keep them themselves, ever, by the
+            backend's name: copies, which count nowhere here.
     """
 
     org_id: str
@@ -53,6 +57,7 @@ class Usage:
     since: int
     resets_at: int | None
     total: int
+    copied: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def percent(self) -> int | None:
@@ -69,7 +74,9 @@ async def usage_of(catalog: Catalog, org_id: str | None = None) -> list[Usage]:
         query = query.where(orgs.c.id == org_id)
     async with catalog.read() as connection:
         rows = (await connection.execute(query)).mappings().all()
-        waiting = await count_in_line(connection, [row["id"] for row in rows])
+        ids = [row["id"] for row in rows]
+        waiting = await count_in_line(connection, ids)
+        copied = await _copied(connection, ids)
     found = []
     for row in rows:
         balance = Balance(row["page_limit"], row["period_used"], row["pages_held"])
@@ -89,8 +96,29 @@ async def usage_of(catalog: Catalog, org_id: str | None = None) -> list[Usage]:
                 since=since,
                 resets_at=end_of(period, row["limit_zone"], since),
                 total=row["pages_used"],
+                copied=copied.get(row["id"], {}),
             )
         )
+    return found
+
+
+async def _copied(connection: AsyncConnection, org_ids: list[str]) -> dict[str, dict[str, int]]:
+    """Return pages in the books of backends, by organization and name of the backend."""
+    found: dict[str, dict[str, int]] = {}
+    for batch in batches(org_ids):
+        rows = await connection.execute(
+            select(
+                ledger.c.org_id,
+                imports.c.backend,
+                func.sum(ledger.c.pages).label("pages"),
+            )
+            .join(imports, imports.c.id == ledger.c.import_id)
+            .where(ledger.c.org_id.in_(batch), ledger.c.usage_owner == BACKENDS)
+            .group_by(ledger.c.org_id, imports.c.backend)
+            .order_by(imports.c.backend)
+        )
+        for row in rows:
+            found.setdefault(row.org_id, {})[row.backend or EMBEDDED] = int(row.pages)
     return found
 
 

@@ -60,7 +60,7 @@ def check_backend(url: str, wishes: Wishes, *, as_json: bool) -> None:
 
 
 def _require(url: str, wishes: Wishes) -> None:
-    from drivefeed.backends.http import is_usable
+    from drivefeed.backends.place import is_usable
 
     if not is_usable(url):
         raise typer.BadParameter(f"'{url}' is no URL such as https://backend.example.")

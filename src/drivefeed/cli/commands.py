@@ -101,12 +101,13 @@ def health(
     strict: Annotated[
         bool, typer.Option("--strict", help="Also where it waits for a part that is down.")
     ] = False,
+    ready: Annotated[bool, typer.Option("--ready", help="Also while it starts or ends.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask the daemon whether it does its work; exit code 1 if it does not, or none runs."""
+    """Ask what runs here whether it does its work; exit code 1 if it does not, or none runs."""
     from drivefeed.cli.health import show_health
 
-    show_health(strict=strict, as_json=as_json)
+    show_health(strict=strict, ready=ready, as_json=as_json)
 
 
 def imports(

@@ -215,7 +215,7 @@ class Show:
         if now >= self._files_due:
             await self._look_at_files(now)
         scene.lately = list(self._lately)
-        scene.down = {str(p): words for p, words in self._daemon.breakers.open_parts().items()}
+        scene.down = self._daemon.breakers.open_parts()
         scene.notices = await self._notices()
         scene.keys = self._what_keys_do() if has_keys else {}
         self._display.show(scene)

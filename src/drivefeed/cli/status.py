@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog.gate import gates_told
+from drivefeed.catalog.parts_down import parts_down
 from drivefeed.catalog.progress import Progress, Standing, progress_of
 from drivefeed.catalog.usage import usage_of
 from drivefeed.cli.context import existing_catalog, run, settings_for_commands
@@ -79,8 +80,10 @@ async def _looked() -> tuple[list[Progress], list[str], dict[str, Gate], dict[st
     async with existing_catalog() as catalog:
         found, limits = await progress_of(catalog), await limits_of(catalog)
         gates = await gates_told(catalog)
-    down: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
-    return found, limits, gates, down
+        told = await parts_down(catalog)
+    # What this machine's process says is newer, and it can tell of the catalog itself.
+    here: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
+    return found, limits, gates, {name: one.words for name, one in told.items()} | here
 
 
 def progress_table(found: list[Progress]) -> Table:

@@ -142,7 +142,6 @@ EFFECTS: dict[str, str] = {
     "publish.live": "The index is told to show or hide a round.",
     "publish.place": "The index is told a document's name and folders.",
     "queue.clear": "Every queue is emptied after a restore.",
-    "quota.look": "What is free of a page limit is looked up before pages are held.",
     "recovery.object": "An object that no import has is removed after a restore.",
     "recovery.points": "Points that no import has are removed after a restore.",
     "reindex.agree": "What differs between two collections is made alike before the swap.",

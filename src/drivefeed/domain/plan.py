@@ -90,7 +90,8 @@ class Plan:
             connection: they cost no download.
         pages: an estimate for all of them; see :mod:`drivefeed.domain.metering`.
         fresh_pages: of these, the ones of files that were not copied yet.
-        free_pages: what is left of the organization's page limit; None where it has none.
+        free_pages: what is left of the organization's page limit; None where it has none, and
+            where the backend keeps the books itself.
         shared: of those, the ones that carry permissions of their own, as Graph's ``shared``
             facet tells; None where the tree was listed before we asked for it.
         labelled: of those, the ones with a sensitivity label. Always None: Graph tells labels

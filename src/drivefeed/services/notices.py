@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from drivefeed.catalog.heartbeats import take_lease
 from drivefeed.catalog.notice_deliveries import claim, drop_unknown, mark_delivered, mark_failed
 from drivefeed.catalog.notices import reconcile
+from drivefeed.catalog.parts_down import Down
 from drivefeed.catalog.troubles import gather_facts, waiting_since
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import DrivefeedError, Throttled, Transient
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.notice_deliveries import Claimed
-    from drivefeed.domain.errors import Part
+    from drivefeed.catalog.troubles import Facts
     from drivefeed.domain.notices import Message, Subscription, Trouble
 
 SEND_SECONDS = 60.0
@@ -94,7 +95,8 @@ class Notices:
     Args:
         owner: names this process; of several, one looks and sends at a time.
         channels: where notices go; none is fine, they are kept in the catalog all the same.
-        open_parts: parts that this process finds down, with the last words about each.
+        open_parts: what this process finds down, with the last words about each; what others
+            find is in the catalog.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class Notices:
         owner: str,
         rules: Rules | None = None,
         look_ms: int = 60_000,
-        open_parts: Callable[[], Mapping[Part, str]] = dict,
+        open_parts: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._catalog = catalog
         self._channels = channels
@@ -113,7 +115,7 @@ class Notices:
         self._rules = rules or Rules()
         self._look_ms = look_ms
         self._open_parts = open_parts
-        self._down_since: dict[Part, int] = {}
+        self._down_since: dict[str, int] = {}
         self._idle_since: dict[str, int] = {}
         self._began_at = catalog.clock.now()
         self._rests_until = 0.0
@@ -135,9 +137,10 @@ class Notices:
         """Make the open notices those of the troubles that there are now."""
         now = self._catalog.clock.now()
         self._watch_parts()
-        troubles = await self.troubles()
+        facts = await gather_facts(self._catalog)
+        troubles = await self._troubles_in(facts)
         # Parts that were down may still be: a process that has just started does not know yet.
-        is_new = now - self._began_at < self._rules.down_ms
+        is_new = now - max(self._began_at, facts.youngest_start) < self._rules.down_ms
         change = await reconcile(
             self._catalog,
             troubles,
@@ -149,8 +152,10 @@ class Notices:
 
     async def troubles(self) -> list[Trouble]:
         """Return what is wrong now."""
+        return await self._troubles_in(await gather_facts(self._catalog))
+
+    async def _troubles_in(self, facts: Facts) -> list[Trouble]:
         now = self._catalog.clock.now()
-        facts = await gather_facts(self._catalog)
         self._idle_since = {
             one.connection_id: self._idle_since.get(one.connection_id, now)
             for one in facts.connections
@@ -163,20 +168,22 @@ class Notices:
             *connection_troubles(facts, self._rules, waiting, now=now),
             *quota_troubles(facts.orgs),
             *disk_troubles(facts),
-            *part_troubles(
-                {part: (since, self._words(part)) for part, since in self._down_since.items()},
-                self._rules,
-                now=now,
-            ),
+            *part_troubles(self._down_in(facts), self._rules, now=now),
         ]
 
     def _watch_parts(self) -> None:
         down = self._open_parts()
         now = self._catalog.clock.now()
-        self._down_since = {part: self._down_since.get(part, now) for part in down}
+        self._down_since = {name: self._down_since.get(name, now) for name in down}
 
-    def _words(self, part: Part) -> str:
-        return self._open_parts().get(part, "")
+    def _down_in(self, facts: Facts) -> dict[str, Down]:
+        """Return what this process or another finds down, since the first of them did."""
+        found = dict(facts.down)
+        for name, words in self._open_parts().items():
+            since = self._down_since.get(name, self._catalog.clock.now())
+            if name not in found or since <= found[name].since:
+                found[name] = Down(since, words)
+        return found
 
     async def deliver(self) -> None:
         """Send what is due to all channels side by side; failures are recorded, not raised."""

@@ -11,6 +11,7 @@ from drivefeed.catalog.connecting import (
     drive_at,
     ensure_drive,
 )
+from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.planning import Counted, count
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.catalog.usage import usage_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from drivefeed.domain.model import Connection, Policy
     from drivefeed.ports import Source
     from drivefeed.sources.graph.account import GraphAccount
+    from drivefeed.stages.backends import Backends
 
 
 class Pace(Protocol):
@@ -70,6 +72,11 @@ class Planning(Protocol):
     @property
     def accounts(self) -> Mapping[str, GraphAccount]:
         """The accounts by id."""
+        ...
+
+    @property
+    def backends(self) -> Backends:
+        """The ingestion backends."""
         ...
 
 
@@ -171,6 +178,7 @@ async def _planned(
         )
     tally, known, settings = counted.tally, counted.known, parts.settings
     (usage,) = await usage_of(parts.catalog, drive.org_id)
+    is_ours = parts.backends.usage_owner(policy.backend) == OURS
     return Plan(
         org_id=drive.org_id,
         account_id=drive.account_id,
@@ -190,7 +198,7 @@ async def _planned(
         present=tally.present,
         pages=tally.pages,
         fresh_pages=tally.fresh_pages,
-        free_pages=usage.free,
+        free_pages=usage.free if is_ours else None,
         shared=None if tally.sharing_unknown else tally.shared,
         units=tally.units,
         minutes=tally.minutes(per_minute=settings.ru_per_minute, share=settings.ru_share),

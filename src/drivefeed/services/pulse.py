@@ -46,7 +46,7 @@ class Pulse:
     async def stuck(self) -> dict[str, str]:
         """Return what does not turn any more, each with a sentence; nothing where all is well."""
         found = {}
-        waits_for_catalog = not await self._catalog_answers()
+        waits_for_catalog = not await self.catalog_answers()
         if not waits_for_catalog:
             now = time.monotonic()
             turns = {"relay": self._relay.turned_at, "schedule": self._schedule.beat_at}
@@ -59,7 +59,7 @@ class Pulse:
             found["workers"] = f"No worker takes jobs of these queues: {names}."
         return found
 
-    async def _catalog_answers(self) -> bool:
+    async def catalog_answers(self) -> bool:
         """Whether the catalog can be asked; where not, its breaker says so."""
         try:
             async with asyncio.timeout(_CATALOG_SECONDS):

@@ -7,7 +7,8 @@ compared here once, when every drive has caught up:
 * objects and points of rounds that the catalog does not know go;
 * points that are gone are made again from the stored object, and are charged no more;
 * a version whose object is gone is imported again, in a new round, and is charged no more;
-* which points are shown, and where their documents lie, is told to the index once more.
+* which points are shown, and where their documents lie, is told to the index once more;
+* versions at other backends are looked up there, see :mod:`drivefeed.services.recovery_elsewhere`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from drivefeed.catalog.heartbeats import take_lease
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.identity import idempotency_key
 from drivefeed.domain.lifecycle import State
+from drivefeed.services.recovery_elsewhere import OtherBackends
+from drivefeed.stages.backends import Backends
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
@@ -59,17 +62,26 @@ class Recovery:
 
     Args:
         index: the embedded backend's index.
+        backends: all backends; without them only our own index is compared.
         owner: names this process; of several, one recovers.
     """
 
     def __init__(
-        self, catalog: Catalog, store: ObjectStore, index: Rounds, queue: Queue, *, owner: str
+        self,
+        catalog: Catalog,
+        store: ObjectStore,
+        index: Rounds,
+        queue: Queue,
+        *,
+        owner: str,
+        backends: Backends | None = None,
     ) -> None:
         self._catalog = catalog
         self._store = store
         self._index = index
         self._queue = queue
         self._owner = owner
+        self._others = OtherBackends(catalog, backends or Backends(None))
         self._redone: set[str] = set()
         self._is_over = False
 
@@ -103,17 +115,21 @@ class Recovery:
         if await restoring.still_queued(self._catalog, self._redone):
             return
         self._redone = set()
-        if await self._compare():
-            return
-        await self._finish(one)
+        if not await self._compare() and await self._others_agree():
+            await self._finish(one)
 
     async def _finish(self, one: Restored) -> None:
         after: str | None = ""
         while after is not None:
             after = await restoring.show_again(self._catalog, after=after)
-        await restoring.mark_recovered(self._catalog, one)
+        elsewhere = self._others.report()
+        await restoring.mark_recovered(self._catalog, one, elsewhere)
         self._is_over = True
-        _log.info("recovered", since=one.at)
+        _log.info("recovered", since=one.at, elsewhere=elsewhere)
+
+    async def _others_agree(self) -> bool:
+        """Ask other backends about some more versions; whether that is over and all were there."""
+        return self._others.is_over or (await self._others.look() == 0 and self._others.is_over)
 
     async def _compare(self) -> bool:
         """Compare once and see to what differs; True where something has to be made again.
@@ -129,7 +145,7 @@ class Recovery:
             size = objects.pop(one.object_key, None)
             count = points.pop((one.import_id, one.round), 0)
             is_bare = one.state in _HAVE_OBJECTS and size != one.size
-            # What another backend holds is not to be seen from here.
+            # What another backend holds is asked of it.
             has_points = one.state is State.SETTLED and one.indexed_here
             if is_bare or (has_points and count != one.chunks):
                 bare.append(one)

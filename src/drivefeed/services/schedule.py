@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from drivefeed.catalog import heartbeats
+from drivefeed.catalog.parts_down import Down
 from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.checkpoints import passing
@@ -37,7 +38,8 @@ class Schedule:
 
     Args:
         is_whole: whether everything is looked after, or only this process's heartbeat.
-        breakers: told when the catalog cannot be written, so that people see it.
+        breakers: told when the catalog cannot be written, so that people see it; what they find
+            down is told with the heartbeat.
 
     Attributes:
         beat_at: when the last heartbeat was written, by the monotonic clock.
@@ -62,6 +64,8 @@ class Schedule:
         self._is_whole = is_whole
         self._breakers = breakers
         self.beat_at = time.monotonic()
+        self._down: dict[str, Down] = {}
+        self._down_told: dict[str, Down] | None = None
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -102,15 +106,33 @@ class Schedule:
         self._scheduler.add_job(tick, "interval", seconds=seconds, id=name)
 
     async def _beat(self) -> None:
+        down = self._look_down()
         try:
-            await heartbeats.beat(self._catalog, self._owner, self._role)
+            await heartbeats.beat(
+                self._catalog,
+                self._owner,
+                self._role,
+                down=None if down == self._down_told else down,
+            )
         except PartDown as error:
             if self._breakers is not None:
                 self._breakers.note(error.part, redact(str(error)))
             raise
+        self._down_told = down
         self.beat_at = time.monotonic()
         if self._breakers is not None:
             self._breakers.calm(Part.CATALOG)
+
+    def _look_down(self) -> dict[str, Down]:
+        """Return what is down, each since it was first found so without a break."""
+        now = self._catalog.clock.now()
+        found = self._breakers.open_parts() if self._breakers is not None else {}
+        before = self._down
+        self._down = {
+            name: Down(before[name].since if name in before else now, words)
+            for name, words in found.items()
+        }
+        return self._down
 
     async def _reap(self) -> None:
         freed = await heartbeats.reap(self._catalog, own=self._owner)

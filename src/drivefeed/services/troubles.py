@@ -6,6 +6,7 @@ from collections import defaultdict
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.errors import Part
 from drivefeed.domain.notices import (
     DAY_MS,
     QUOTA_PERCENT,
@@ -24,12 +25,13 @@ from drivefeed.services.trouble_words import duration_of, explained, said
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from drivefeed.catalog.parts_down import Down
     from drivefeed.catalog.troubles import AccountFacts, Facts, OrgFacts
-    from drivefeed.domain.errors import Part
     from drivefeed.services.connection_troubles import Rules
 
 _CALM = frozenset({"ok", "unreached"})
 """States that no person has to end; that Microsoft does not answer is told of the part."""
+_PARTS = frozenset(Part)
 _URGENT_DAYS = 3
 _MIDDLE_DAYS = 14
 
@@ -129,25 +131,23 @@ def _when(org: OrgFacts) -> str:
     return "" if org.period is Period.TOTAL else f" in this {org.period}"
 
 
-def part_troubles(down: Mapping[Part, tuple[int, str]], rules: Rules, *, now: int) -> (
-    Iterator[Trouble]
-):  # fmt: skip
-    """Yield parts that are down for long.
+def part_troubles(down: Mapping[str, Down], rules: Rules, *, now: int) -> Iterator[Trouble]:
+    """Yield parts, and single backends, that are down for long.
 
     Args:
-        down: since when, and the last words about each.
+        down: by name, as breakers call them.
     """
-    for part, (since, words) in down.items():
-        if now - since < rules.down_ms:
+    for name, one in down.items():
+        if now - one.since < rules.down_ms:
             continue
         yield Trouble(
             kind=NoticeKind.PART_DOWN,
             severity=Severity.URGENT,
             org_id=None,
             org="",
-            subject_id=part,
-            subject=f"part '{part}'",
-            words=f"It does not answer for {duration_of(now - since)}.{said(words)}",
+            subject_id=name,
+            subject=f"part '{name}'" if name in _PARTS else name,
+            words=f"It does not answer for {duration_of(now - one.since)}.{said(one.words)}",
             remedy="Its work waits and goes on by itself once the part answers again.",
             command="drivefeed doctor",
         )

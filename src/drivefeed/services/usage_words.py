@@ -20,7 +20,19 @@ def usage_dict(one: Usage) -> dict[str, Any]:
 
 
 def usage_sentence(one: Usage) -> str:
-    """Return one sentence about the pages of an organization."""
+    """Return in words how the pages of an organization stand, and whose books others are in."""
+    return " ".join([_of_ours(one), *(_of_backend(*each) for each in one.copied.items())])
+
+
+def _of_backend(name: str, pages: int) -> str:
+    verb = "is" if pages == 1 else "are"
+    return (
+        f"{_pages(pages)} {verb} in the books of the backend '{name}', which counts them itself; "
+        "no limit of ours holds for them."
+    )
+
+
+def _of_ours(one: Usage) -> str:
     if one.limit is None:
         return f"{_pages(one.total)} charged so far; there is no limit."
     each = "" if one.period is Period.TOTAL else f" a {one.period}"

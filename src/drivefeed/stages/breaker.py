@@ -11,6 +11,8 @@ from drivefeed.domain.retry import backoff_ms
 from drivefeed.telemetry import BREAKER_OPEN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from drivefeed.ports import Clock, Ids
 
 HOLDS = {
@@ -35,11 +37,18 @@ class _State:
 
 
 class Breakers:
-    """One breaker per part: trips open it for longer and longer, a success closes it."""
+    """One breaker per part: trips open it for longer and longer, a success closes it.
 
-    def __init__(self, clock: Clock, ids: Ids) -> None:
+    Args:
+        others: what has breakers of its own and is down, by name, with the last words about each.
+    """
+
+    def __init__(
+        self, clock: Clock, ids: Ids, *, others: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
         self._clock = clock
         self._ids = ids
+        self._others = others
         self._states = {part: _State() for part in Part}
 
     def wait_ms(self, part: Part) -> int:
@@ -94,6 +103,7 @@ class Breakers:
             state.words = ""
             BREAKER_OPEN.labels(part).set(0)
 
-    def open_parts(self) -> dict[Part, str]:
-        """Return the parts that are considered down, with the last words about each."""
-        return {part: state.words for part, state in self._states.items() if state.trips}
+    def open_parts(self) -> dict[str, str]:
+        """Return what is considered down, by its name, with the last words about each."""
+        down = {part.value: state.words for part, state in self._states.items() if state.trips}
+        return down | dict(self._others())

@@ -14,7 +14,7 @@ from drivefeed.catalog.quota import Need
 from drivefeed.catalog.quota_line import hold_or_wait
 from drivefeed.domain.errors import NeedsAttention, NotFound, Permanent
 from drivefeed.domain.identity import idempotency_key, object_key
-from drivefeed.domain.lifecycle import Event
+from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.metering import estimated_pages
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
@@ -22,13 +22,15 @@ from drivefeed.domain.scope import ending
 from drivefeed.stages.outcome import Advance, Again, Ask, Outcome, Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reminders import Claim
     from drivefeed.domain.errors import Part
     from drivefeed.domain.model import Document, Import
     from drivefeed.ports import Checkpoint, Delivery, Stage
+
+    UsageOwner = Callable[[str | None], str]
 
 
 @dataclass(slots=True)
@@ -67,16 +69,16 @@ class ImportStage(ABC):
     """A stage whose subject is an import.
 
     Args:
-        usage_owner: who keeps the books of usage: we do, or the ingestion backend does.
+        usage_owner: says by the name of a backend who keeps the books of usage: we do, or it does.
     """
 
     stage: Stage
     parts: tuple[Part, ...] = ()
     waits_while_paused = False
 
-    def __init__(self, catalog: Catalog, *, usage_owner: str = OURS) -> None:
+    def __init__(self, catalog: Catalog, *, usage_owner: UsageOwner = lambda _: OURS) -> None:
         self.catalog = catalog
-        self.usage_owner = usage_owner
+        self._usage_owner = usage_owner
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -161,13 +163,20 @@ class ImportStage(ABC):
             claim=claim if release else None,
         )
 
+    def usage_owner(self, task: Task) -> str:
+        """Return who keeps the books of an import: it is with a backend, or would be sent to it."""
+        is_sent = task.one.state in {State.SUBMITTED, State.SETTLED}
+        return self._usage_owner(task.one.backend if is_sent else task.file.backend)
+
     async def has_pages(self, task: Task) -> bool:
         """Hold pages of the organization's limit, or put the import into the line.
+
+        Where the backend keeps the books, nothing is held and nobody waits.
 
         Returns:
             Whether the stage may go on.
         """
-        if not task.file.is_limited or self.usage_owner != OURS:
+        if not task.file.is_limited or self.usage_owner(task) != OURS:
             return True
         return await hold_or_wait(self.catalog, task.claim, task.one, task.estimate)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
@@ -27,8 +26,8 @@ class Poll(ImportStage):
     stage = Stage.POLL
     parts = (Part.BACKEND,)
 
-    def __init__(self, catalog: Catalog, backends: Backends, *, usage_owner: str = OURS) -> None:
-        super().__init__(catalog, usage_owner=usage_owner)
+    def __init__(self, catalog: Catalog, backends: Backends) -> None:
+        super().__init__(catalog, usage_owner=backends.usage_owner)
         self._backends = backends
 
     async def work(self, task: Task) -> Outcome | None:
@@ -45,7 +44,7 @@ class Poll(ImportStage):
                     Event.SETTLED,
                     facts,
                     detail=f"pages: {status.pages}, chunks in the index: {status.chunks}",
-                    usage_owner=self.usage_owner,
+                    usage_owner=self.usage_owner(task),
                 )
             case BackendState.REFUSED:
                 return Advance(

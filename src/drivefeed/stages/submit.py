@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.ledger import OURS
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
@@ -31,9 +30,8 @@ class Submit(ImportStage):
         backends: Backends,
         *,
         deadline_ms: int,
-        usage_owner: str = OURS,
     ) -> None:
-        super().__init__(catalog, usage_owner=usage_owner)
+        super().__init__(catalog, usage_owner=backends.usage_owner)
         self._backends = backends
         self._deadline_ms = deadline_ms
 

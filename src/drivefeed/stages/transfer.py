@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
     from drivefeed.ports import ObjectStore, Source
+    from drivefeed.stages.imports import UsageOwner
 
     CountPages = Callable[[str, str], Awaitable[int | None]]
 
@@ -81,7 +82,7 @@ class Transfer(ImportStage):
         store: ObjectStore,
         *,
         count_pages: CountPages | None = None,
-        usage_owner: str = OURS,
+        usage_owner: UsageOwner = lambda _: OURS,
         gate: Callable[[], Gate] = lambda: OPEN,
     ) -> None:
         super().__init__(catalog, usage_owner=usage_owner)
@@ -158,7 +159,7 @@ class Transfer(ImportStage):
 
     async def _need(self, task: Task) -> Need | None:
         """Return the pages that it needs now that it is stored."""
-        if not task.file.is_limited or self.usage_owner != OURS:
+        if not task.file.is_limited or self.usage_owner(task) != OURS:
             return None
         counted = None
         if self._count_pages is not None:

@@ -12,7 +12,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
 from drivefeed import __version__
-from drivefeed.domain.errors import DrivefeedError
+from drivefeed.catalog.examination import answers
+from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.telemetry import log
 from drivefeed.web import api, backend_calls, events, pages, signing, usage
 from drivefeed.web.guard import Guard
@@ -65,6 +66,15 @@ def routes_of(site: Site) -> FastAPI:
     @app.get("/healthz", include_in_schema=False)
     async def health() -> PlainTextResponse:
         return PlainTextResponse("ok\n")
+
+    @app.get("/readyz", include_in_schema=False)
+    async def ready() -> JSONResponse:
+        try:
+            await answers(site.catalog)
+        except PartDown:
+            words = {"ready": False, "words": "It waits for the catalog."}
+            return JSONResponse(words, status_code=503)
+        return JSONResponse({"ready": True, "words": ""})
 
     _answer_errors(app)
     return app

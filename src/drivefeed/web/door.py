@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,10 @@ DOOR_FILE = "daemon.json"
 """A file in the data folder: ``{"socket": path, "pid": number}``, there while the daemon runs."""
 PAGE_FILE = "web.json"
 """The same for the status page: ``{"url": address}``; of several, of the one that began last."""
+
+WORDS_OF_HEALTH = "health-{}.json"
+"""The same for each process with a health check on a port, by role and number: ``url``,
+``pid``, ``host`` and ``role``."""
 
 
 @contextmanager
@@ -37,3 +43,36 @@ def word_of_page(folder: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return url if isinstance(url, str) else None
+
+
+def words_of_health(folder: Path) -> list[dict[str, Any]]:
+    """Return what processes of this machine said of where their health checks are.
+
+    Of one that was killed, the word is removed.
+    """
+    here = socket.gethostname()
+    found = []
+    for path in sorted(folder.glob(WORDS_OF_HEALTH.format("*"))):
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            is_here = said["host"] == here
+            pid = int(said["pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if not is_here:
+            continue
+        if _lives(pid):
+            found.append(said)
+        else:
+            path.unlink(missing_ok=True)
+    return found
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from drivefeed import __version__
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
+from drivefeed.web.health import health_routes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.search import Searcher
     from drivefeed.indexer.shelf import Shelf
-    from drivefeed.services.loop import LoopWatch
-    from drivefeed.services.pulse import Pulse
+    from drivefeed.services.health import Health
     from drivefeed.services.reindex import Reindexing
-    from drivefeed.stages.breaker import Breakers
 
 _LONGEST_SOCKET_PATH = 100
 """A little under what Linux (108) and macOS (104) allow."""
@@ -58,18 +55,14 @@ class LocalApi:
         searcher: Searcher,
         index: Shelf,
         reindexing: Reindexing,
-        breakers: Breakers,
-        loop_watch: LoopWatch,
-        pulse: Pulse,
+        health: Health,
     ) -> None:
         self._folder = folder
         self._catalog = catalog
         self._searcher = searcher
         self._index = index
         self._reindexing = reindexing
-        self._breakers = breakers
-        self._loop_watch = loop_watch
-        self._pulse = pulse
+        self._health = health
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -117,8 +110,7 @@ class LocalApi:
         refusals: dict[Any, Any] = {DrivefeedError: _refuse}
         return Starlette(
             routes=[
-                Route("/healthz", self._health),
-                Route("/metrics", self._metrics),
+                *health_routes(self._health),
                 Route("/v1/search", self._search),
                 Route("/v1/index/rounds", self._rounds),
                 Route("/v1/index/reindex", reindexing.look),
@@ -127,22 +119,6 @@ class LocalApi:
             ],
             exception_handlers=refusals,
         )
-
-    async def _health(self, _: Request) -> Response:
-        stuck = await self._pulse.stuck()
-        words = {
-            "status": "stuck" if stuck else "ok",
-            "stuck": stuck,
-            "version": __version__,
-            "pid": os.getpid(),
-            "down": {str(p): words for p, words in self._breakers.open_parts().items()},
-            "longest_stall_ms": round(self._loop_watch.longest * 1000),
-            "model_loaded": self._index.current.embedder.loaded,
-        }
-        return JSONResponse(words, status_code=503 if stuck else 200)
-
-    async def _metrics(self, _: Request) -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     async def _search(self, request: Request) -> Response:
         asked = request.query_params

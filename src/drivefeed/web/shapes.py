@@ -88,6 +88,10 @@ class UsageShape(BaseModel):
     since: int
     resets_at: int | None
     total: int = Field(description="Pages ever charged.")
+    copied: dict[str, int] = Field(
+        description="Pages in the books of backends that keep them themselves, by backend; they "
+        "count nowhere here."
+    )
     words: str
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.http import HttpBackend
+from drivefeed.backends.place import Place
 from drivefeed.backends.signing import Credential
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.tables import imports

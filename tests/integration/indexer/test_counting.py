@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import AsyncExitStack
 from io import BytesIO
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 import pytest
 
+from drivefeed.assembly import open_files, stages_of
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.reading import StoredFiles
+from drivefeed.roles import worker_for
+from drivefeed.settings import Settings
+from drivefeed.stages.backends import Backends
+from drivefeed.stages.transfer import Transfer
 from drivefeed.stores.directory import DirectoryStore
 from integration.indexer.office import paragraph, write_docx, write_pdf
 from support.clock import no_checkpoint
@@ -61,3 +69,35 @@ async def test_a_pdf_is_counted_as_it_is_read_and_other_files_are_not(
     assert await files.count_pages("org/missing.pdf", "missing.pdf") is None
     # The child that only counted reads the next file as ever.
     assert await shared_pool.extract(written, name=written.name) == read
+
+
+async def test_a_worker_that_copies_and_does_not_index_counts_too(tmp_path: Path) -> None:
+    written = tmp_path / "written.pdf"
+    write_pdf(written, ["one page of words"])
+    content = with_blank_pages(written, 70)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    settings = Settings(data_dir=tmp_path)
+    store = DirectoryStore(tmp_path / "objects")
+    await store.put("org/a", pieces(), content_type="application/pdf", size=None)
+    parts: Any = SimpleNamespace(
+        settings=settings,
+        store=store,
+        around=SimpleNamespace(checkpoint=no_checkpoint),
+        backends=Backends(None),
+        catalog=None,
+        source=None,
+    )
+    async with AsyncExitStack() as stack:
+        assert await open_files(parts, worker_for(["poll"]), None, stack) is None
+        files = await open_files(parts, worker_for(["transfer"]), None, stack)
+        assert files is not None
+        assert not files._pool.pids, "nothing is started before there is something to count"
+        stages = stages_of(parts, None, files=files)
+        (transfer,) = [one for one in stages if isinstance(one, Transfer)]
+        assert transfer._count_pages is not None
+        assert await transfer._count_pages("org/a", "a.pdf") == 70
+        assert files._limits.wall_seconds <= 30
+    assert not [one for one in os.listdir(tmp_path) if one.startswith("work-")]  # noqa: PTH208 - a path would have to be asked in a thread

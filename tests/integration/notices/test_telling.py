@@ -7,18 +7,23 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from sqlalchemy import update
 
+from drivefeed.catalog import heartbeats
 from drivefeed.catalog.connecting import ensure_account, ensure_org
-from drivefeed.catalog.engine import open_catalog
+from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.catalog.notices import list_notices
+from drivefeed.catalog.parts_down import Down, parts_down
 from drivefeed.catalog.tables import accounts
 from drivefeed.domain.errors import Part
 from drivefeed.outward import notices_of
+from drivefeed.services.schedule import Schedule
 from drivefeed.settings import Settings, load_settings
+from drivefeed.stages.breaker import Breakers
+from drivefeed.system import SystemClock
 from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.commands import run_command
@@ -194,6 +199,71 @@ async def test_a_part_that_is_down_is_told_after_its_minutes(
         await notices.look()
         await notices.deliver()
     assert told(server) == [("opened", "part_down"), ("over", "part_down")]
+
+
+async def test_a_backend_that_another_process_finds_down_is_told_and_so_is_its_return(
+    catalog: Catalog, clock: ManualClock
+) -> None:
+    """The worker has the breaker; the scheduler, which tells, asks no backend."""
+    down = {"backend 'acme'": "The backend 'acme' was not reached."}
+    breakers = Breakers(clock, CountedIds(), others=lambda: down)
+    worker = Schedule(
+        catalog,
+        cast("Any", None),
+        cast("Any", None),
+        owner="a worker",
+        role="worker",
+        breakers=breakers,
+    )
+    with running_receiver() as server:
+        notices = telling(catalog, hook(server.url))
+
+        async def passes(minutes: int) -> None:
+            clock.turn(seconds=60 * minutes)
+            await worker._beat()
+            await notices.look()
+            await notices.deliver()
+
+        await passes(0)
+        await passes(14)
+        assert told(server) == []
+        await passes(1)
+        await passes(10)
+        assert told(server) == [("opened", "part_down")]
+        assert json.loads(server.received[0].body)["notices"][0]["subject"] == "backend 'acme'"
+        assert set(await parts_down(catalog)) == {"backend 'acme'"}
+        # One that restarted does not know yet.
+        await heartbeats.leave(catalog, "a worker")
+        await heartbeats.beat(catalog, "a young worker", "worker", down={})
+        await notices.look()
+        assert await parts_down(catalog) == {}
+        assert told(server) == [("opened", "part_down")]
+        down.clear()
+        await passes(0)
+        assert told(server) == [("opened", "part_down")]
+        await passes(16)
+    assert told(server) == [("opened", "part_down"), ("over", "part_down")]
+
+
+def test_status_shows_what_another_process_finds_down(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "catalog.sqlite")
+
+    async def beat(owner: str, words: str) -> None:
+        catalog = await open_catalog(
+            url, clock=SystemClock(), ids=CountedIds(), checkpoint=no_checkpoint
+        )
+        down = {"backend 'acme'": Down(catalog.clock.now(), words)} if words else {}
+        await heartbeats.beat(catalog, owner, "worker", down=down)
+        await catalog.aclose()
+
+    def status() -> str:
+        done = run_command("--data", str(tmp_path), "status", cwd=tmp_path)
+        return " ".join(done.stdout.split())
+
+    asyncio.run(beat("a worker", "It was not reached."))
+    assert "The backend 'acme' is waited for: It was not reached." in status()
+    asyncio.run(beat("a worker", ""))
+    assert "acme" not in status()
 
 
 @pytest.mark.parametrize("kind", ["webhook", "smtp"])

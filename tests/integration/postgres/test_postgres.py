@@ -10,14 +10,15 @@ import asyncpg
 import pytest
 from sqlalchemy import func, insert, select, text
 
-from drivefeed.catalog import heartbeats, reminders
+from drivefeed.catalog import heartbeats, postgres, reminders
 from drivefeed.catalog.database_clock import DatabaseClock
 from drivefeed.catalog.engine import PostgresLimits, migrate, newest_migration, open_catalog
 from drivefeed.catalog.tables import facts
-from drivefeed.domain.errors import NeedsAttention, PartDown
+from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.system import SystemIds, no_checkpoint
 from support.clock import ManualClock
 from support.postgres import PASSWORD
+from support.valve import running_valve
 from unit.catalog.rig import Rig
 
 if TYPE_CHECKING:
@@ -137,6 +138,32 @@ async def test_limits_end_what_takes_too_long(postgres_url: str) -> None:
         await stands_still()
     await _put(catalog, "and others go on")
     await catalog.aclose()
+
+
+@pytest.mark.parametrize("when", ["in the middle", "at the commit"])
+async def test_a_database_that_hangs_is_a_part_that_is_down(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Its own limits end nothing then, and the driver raises what every timeout does."""
+    monkeypatch.setattr(postgres, "_GRACE_SECONDS", 0.2)
+    async with running_valve(postgres_url) as valve:
+        catalog = await _open(valve.url, statement_seconds=0.3)
+
+        async def interrupted() -> None:
+            async with catalog.write(beside=True) as connection:
+                await connection.execute(insert(facts).values(name="a", value="x"))
+                valve.shut()
+                if when == "in the middle":
+                    await connection.execute(select(func.count()).select_from(facts))
+
+        words = "nothing was recorded" if when == "in the middle" else "is looked up when work goes"
+        with pytest.raises(PartDown, match=f"did not answer within .*{words}") as caught:
+            await interrupted()
+        assert caught.value.part is Part.CATALOG
+        valve.open()
+        await _put(catalog, "b")
+        assert await _count(catalog) in ({1} if when == "in the middle" else {1, 2})
+        await catalog.aclose()
 
 
 async def test_a_writer_that_waits_for_its_turn_is_limited_too(postgres_url: str) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from drivefeed.backends.contract import MOST_ANSWER_BYTES
-from drivefeed.backends.http import HttpBackend, Place
+from drivefeed.backends.http import HttpBackend
+from drivefeed.backends.place import Place
 from drivefeed.backends.signing import SIGNATURE_HEADER, Credential
 from drivefeed.domain.errors import (
     DrivefeedError,
@@ -23,6 +24,8 @@ from drivefeed.domain.errors import (
 from drivefeed.domain.reasons import Reason
 from drivefeed.outbound import Outbound
 from drivefeed.ports import BackendState
+from drivefeed.stages.backends import Backends
+from drivefeed.stages.breaker import Breakers
 from support.backends import submission
 from support.clock import CountedIds, ManualClock
 from support.receiver import Receiver, running_receiver
@@ -147,6 +150,30 @@ async def test_what_is_down_is_not_asked_until_its_breaker_closes(
         assert (await backend.status("job-1")).state is BackendState.WORKING
 
 
+async def test_a_backend_that_is_down_says_so_until_it_is_seen_to_be_well(
+    receiver: Receiver, clock: ManualClock
+) -> None:
+    """While nobody asks it, somebody has to look; while files do, their requests are what shows."""
+    receiver.answers = [(503, {}, b"")]
+    receiver.answer = 200, {}, b'{"version": "v1"}'
+    async with client(receiver.url, clock) as backend:
+        backends = Backends(None, {"acme": backend})
+        breakers = Breakers(clock, CountedIds(), others=backends.down)
+        assert breakers.open_parts() == {}
+        with pytest.raises(PartDown):
+            await backend.status("job-1")
+        down = {"backend 'acme'": "The backend 'acme' is not available: 503"}
+        assert breakers.open_parts() == down
+        clock.turn(seconds=40)
+        await backends.look_again()
+        assert breakers.open_parts() == down
+        assert len(receiver.received) == 1
+        clock.turn(seconds=20)
+        await backends.look_again()
+    assert breakers.open_parts() == {}
+    assert [one.path for one in receiver.received] == ["/v1/jobs/job-1", "/v1/health"]
+
+
 async def test_one_500_is_the_files_and_three_in_a_row_are_the_backends(
     receiver: Receiver, clock: ManualClock
 ) -> None:
@@ -252,3 +279,27 @@ async def test_a_refusal_that_is_not_on_the_list_is_told_in_words(
         status = await backend.status("job-1")
     assert status.reason is Reason.BACKEND_REFUSED
     assert status.detail == "too boring: we did not like it"
+
+
+@pytest.mark.parametrize(
+    ("says", "ours", "words"),
+    [
+        (None, "backend", None),
+        ("backend", "backend", None),
+        ("drivefeed", "drivefeed", None),
+        ("backend", "drivefeed", "says that the backend keeps the books of pages"),
+        ("drivefeed", "backend", "says that drivefeed keeps the books of pages"),
+    ],
+)
+async def test_two_who_both_keep_the_books_are_told(
+    receiver: Receiver, clock: ManualClock, says: str | None, ours: str, words: str | None
+) -> None:
+    health = {"version": "v1"} | ({"usage_owner": says} if says else {})
+    receiver.answer = 200, {}, json.dumps(health).encode()
+    async with client(receiver.url, clock, usage_owner=ours) as backend:
+        if words is None:
+            await backend.check()
+            return
+        with pytest.raises(NeedsAttention, match=words):
+            await backend.check()
+        assert not backend.trouble, "it answers, so nothing waits for it"

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from drivefeed.assembly import stages_of
 from drivefeed.backends.breaker import Breaker
+from drivefeed.bootstrap import Surroundings, open_backends, open_store
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.files import fetch
+from drivefeed.catalog.ledger import BACKENDS, OURS
+from drivefeed.catalog.quota_limits import Limit, set_limit
+from drivefeed.catalog.usage import usage_of
+from drivefeed.catalog.usage_tables import reservations
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import BackendState, BackendStatus, Stage
+from drivefeed.services.usage_words import usage_sentence
+from drivefeed.settings import Settings
 from drivefeed.stages.backends import Backends
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.poll import Poll
 from drivefeed.stages.runner import Runner
 from drivefeed.stages.submit import Submit
+from drivefeed.stages.transfer import Transfer
 from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.offline import Job
@@ -121,7 +131,7 @@ async def test_a_backend_that_is_not_in_the_settings_asks_a_person(rig: Rig) -> 
 async def test_one_backend_that_is_down_holds_its_own_files_only(
     rig: Rig, clock: ManualClock
 ) -> None:
-    own, down = Recording(), Recording(Breaker(clock, CountedIds()))
+    own, down = Recording(), Recording(Breaker(clock, CountedIds(), "inner"))
     stage = Submit(rig.catalog, Backends(own, {"inner": down}), deadline_ms=1_000)  # type: ignore[arg-type, dict-item]
     breakers = Breakers(clock, CountedIds())
     b, a = await stored(rig, "b"), await stored(rig, "a")
@@ -145,3 +155,39 @@ async def test_what_the_backend_left_hidden_is_published(rig: Rig) -> None:
     after = await rig.import_of("a")
     assert (after.state, after.shown) == (State.SETTLED, None)
     assert await rig.due(one.import_id) == ("publish", 0)
+
+
+async def test_a_backend_that_keeps_the_books_is_held_to_no_limit_of_ours(rig: Rig) -> None:
+    """From the download to the charge: nothing is held, nobody waits, and the counts are copied."""
+    await set_limit(rig.catalog, rig.org_id, Limit(0), actor="tester")
+    inner = Recording(status=BackendStatus(BackendState.DONE, pages=50, chunks=1, live=True))
+    backends = Backends(Recording(), {"inner": inner}, keeping_books=["inner"])  # type: ignore[arg-type, dict-item]
+    submit = Submit(rig.catalog, backends, deadline_ms=1_000)
+    for item in "ab":
+        await deliver(rig, submit, await stored(rig, item))
+    ours, theirs = [await rig.import_of(item) for item in "ab"]
+    assert (ours.state, ours.hold) == (State.STORED, Reason.QUOTA)
+    assert inner.submitted == ["b.txt"]
+    await deliver(rig, Poll(rig.catalog, backends), theirs)
+    assert (await rig.import_of("b")).state is State.SETTLED
+    assert await rig.rows(reservations, reservations.c.state == "held") == []
+    (usage,) = await usage_of(rig.catalog, rig.org_id)
+    assert (usage.used, usage.held, usage.over, usage.copied) == (0, 0, 0, {"inner": 50})
+    assert usage_sentence(usage) == (
+        "0 of 0 pages used, 0 free; 1 file waits for pages. 50 pages are in the books of the "
+        "backend 'inner', which counts them itself; no limit of ours holds for them."
+    )
+
+
+def test_the_settings_say_whose_books_they_are(tmp_path: Path) -> None:
+    theirs = {"url": "https://b.example", "secret": "s" * 16, "usage_owner": "backend"}
+    ours = {key: value for key, value in theirs.items() if key != "usage_owner"}
+    settings = Settings(data_dir=tmp_path, backends={"theirs": theirs, "ours": ours})  # type: ignore[dict-item]
+    backends = open_backends(settings, Surroundings.real(), open_store(settings))
+    found = {name: backends.usage_owner(name) for name in (*backends.names, None, "embedded")}
+    assert found == {"theirs": BACKENDS, "ours": OURS, None: OURS, "embedded": OURS}
+    parts: Any = SimpleNamespace(
+        settings=settings, backends=backends, catalog=None, source=None, store=None
+    )
+    (transfer,) = [one for one in stages_of(parts, None) if isinstance(one, Transfer)]
+    assert transfer._usage_owner("theirs") == BACKENDS, "it holds pages before a backend is asked"

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from drivefeed.catalog import reminders
 from drivefeed.catalog.audit_log import entries_of
 from drivefeed.catalog.control import set_paused
-from drivefeed.catalog.ledger import correct
+from drivefeed.catalog.ledger import BACKENDS, OURS, correct
 from drivefeed.catalog.quota import Need
 from drivefeed.catalog.quota_limits import Limit, set_limit, turn_due
 from drivefeed.catalog.quota_line import hold_or_wait
@@ -26,6 +26,7 @@ from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.periods import Period
 from drivefeed.domain.reasons import Reason
+from drivefeed.services.books import let_in_who_need_not_wait
 from unit.catalog.rig import ROOT, Rig, file, folder, gone
 
 if TYPE_CHECKING:
@@ -415,6 +416,48 @@ async def test_a_statement_is_by_connection_document_and_time(
     assert await pages(connection_id="other") == []
 
 
+async def test_pages_are_held_by_one_transaction_and_nothing_is_read_before_it(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await town.limit(100)
+    claim, one = await town.claim("a"), await town.rig.import_of("a")
+
+    def read() -> Any:
+        raise AssertionError("the limit was looked up once more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(town.rig.catalog, "read", read)
+        assert await hold_or_wait(town.rig.catalog, claim, one, Need(70))
+    assert await town.held() == {"a": 70}
+
+
+async def test_who_waits_for_pages_that_a_backend_counts_by_now_goes_on(town: Town) -> None:
+    await town.limit(0)
+    assert not await town.begin("a", 1)
+    waits = await town.rig.import_of("a")
+    assert await let_in_who_need_not_wait(town.rig.catalog, lambda _: OURS) == 0
+    assert (await town.rig.import_of("a")).hold is Reason.QUOTA
+    assert await let_in_who_need_not_wait(town.rig.catalog, lambda _: BACKENDS) == 1
+    assert (await town.rig.import_of("a")).hold is None
+    assert await town.rig.due(waits.import_id) == ("transfer", 0)
+
+
+async def test_a_copy_of_a_backends_books_is_not_corrected_here(town: Town) -> None:
+    await town.store("a")
+    await town.settle("a", 50, usage_owner=BACKENDS)
+    (entry,) = [one async for one in statement(town.rig.catalog, Wanted(town.rig.org_id))]
+    with pytest.raises(NeedsAttention, match="Correct it there"):
+        await correct(
+            town.rig.catalog,
+            town.rig.org_id,
+            -3,
+            reason="blank pages",
+            actor="tester",
+            corrects=entry.number,
+        )
+    assert (await town.usage()).total == 0
+
+
 async def test_what_a_backend_counts_itself_is_copied_and_not_counted(town: Town) -> None:
     await town.limit(10)
     await town.rig.advance(
@@ -422,7 +465,7 @@ async def test_what_a_backend_counts_itself_is_copied_and_not_counted(town: Town
     )
     await town.settle("a", 50, usage_owner="backend")
     usage = await town.usage()
-    assert (usage.used, usage.total) == (0, 0)
+    assert (usage.used, usage.total, usage.copied) == (0, 0, {"embedded": 50})
     (entry,) = [one async for one in statement(town.rig.catalog, Wanted(town.rig.org_id))]
     assert (entry.pages, entry.overage, entry.usage_owner, entry.counts) == (
         50,

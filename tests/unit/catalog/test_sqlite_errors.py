@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from drivefeed.catalog.engine import Catalog, open_catalog
+from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
 from drivefeed.domain.errors import Part, PartDown
 from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint

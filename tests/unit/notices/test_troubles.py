@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from drivefeed.catalog.parts_down import Down
 from drivefeed.catalog.progress import Standing
 from drivefeed.catalog.troubles import AccountFacts, ConnectionFacts, Facts, OrgFacts
 from drivefeed.domain.errors import Part
@@ -216,10 +217,12 @@ def test_nothing_imported_counts_only_where_files_wait() -> None:
 
 def test_a_part_is_told_once_it_is_down_for_long() -> None:
     down = {
-        Part.STORE: (NOON - 20 * MINUTE, "No answer.\nsig=SECRETSIG123"),
-        Part.INDEX: (NOON - MINUTE, "No answer."),
+        Part.STORE.value: Down(NOON - 20 * MINUTE, "No answer.\nsig=SECRETSIG123"),
+        Part.INDEX.value: Down(NOON - MINUTE, "No answer."),
+        "backend 'acme'": Down(NOON - 30 * MINUTE, "The backend 'acme' was not reached."),
     }
-    (one,) = part_troubles(down, RULES, now=NOON)
+    one, backend = part_troubles(down, RULES, now=NOON)
+    assert backend.subject == "backend 'acme'"
     assert one.subject == "part 'store'"
     assert one.words.startswith("It does not answer for 20 minutes.")
     assert "SECRETSIG123" not in one.words

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import FreshKey
     from unit.web.conftest import House
 
-OPEN = {"/healthz", "/sign-in", "/sign-in/once", "/sign-in/done"}
+OPEN = {"/healthz", "/readyz", "/sign-in", "/sign-in/once", "/sign-in/done"}
 """For those who have not signed in yet; they tell nothing of any org."""
 FOLLOWED = {"/events", "/v1/events"}
 """They go on; and they can be asked about one connection."""

@@ -43,6 +43,13 @@ def recovery_findings(one: Restored | None, *, now: int) -> Iterator[Finding]:
         )
         return
     yield green("recovery", f"The catalog was restored {ago} ago, and everything agrees since.")
+    for words in one.elsewhere:
+        is_left_out = " not compared: " in words
+        remedy = (
+            "Once that backend can be asked, stop drivefeed, run 'drivefeed restore --done' and "
+            "start it: everything is compared anew."
+        )
+        yield yellow("recovery", words, remedy) if is_left_out else green("recovery", words)
 
 
 def retention_findings(last: tuple[int, dict[str, int]] | None, *, now: int) -> Iterator[Finding]:
