@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _CONNECT_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 5.0
 """Between two looks at the catalog for accounts that were added or changed."""
+_EMBEDDINGS_SECONDS = 5.0
+"""Between two looks at the catalog for embeddings of organizations that were changed."""
 
 _log = log("daemon")
 
@@ -43,6 +45,16 @@ class Errands:
                     self._accounts_changed.set()
             except DrivefeedError as error:
                 _log.warning("accounts_wait", error=str(error))
+
+    async def follow_embeddings(self) -> None:
+        """Use another address or key of an embedding service that an organization chose."""
+        while True:
+            await asyncio.sleep(_EMBEDDINGS_SECONDS)
+            try:
+                for org_id in await self._parts.embeddings.refresh(self._parts.index):
+                    _log.info("embedding_opened", org_id=org_id)
+            except DrivefeedError as error:
+                _log.warning("embeddings_wait", error=str(error))
 
     async def use_idle_sign_ins(self) -> None:
         """Use people's sign-ins that nothing else uses, before Entra forgets them."""

@@ -183,7 +183,7 @@ async def _reindex(to: str | None, model: str) -> None:
         assert known.active is not None
         if known.active.model != model:
             await reindexing.start(to)
-        building = parts.index.building
+        building = parts.index.house.building
         if building is not None:
             await reindexing._rebuild.build_missing(building)
             await _damage(building.index)

@@ -158,13 +158,13 @@ async def begin_building(
         found = await _read(connection, index, org_id)
         made, number = found.building, found.number + 1
         if made is None:
-            made = wanted if is_returning else replace(wanted, name=next_name(found, wanted, org_id))
+            made = (
+                wanted if is_returning else replace(wanted, name=next_name(found, wanted, org_id))
+            )
             number = 0 if is_returning else number
             await _put(connection, index, org_id, made, Standing.BUILDING, number=number)
         await connection.execute(
-            update(collections)
-            .where(_is(index, org_id, made.name))
-            .values(leave_out=leave_out)
+            update(collections).where(_is(index, org_id, made.name)).values(leave_out=leave_out)
         )
         if not leave_out:
             await _unbuild(connection, made.name, org_id, reindexed.c.chunks.is_(None))
@@ -284,9 +284,7 @@ async def _set_state(
     connection: AsyncConnection, index: str, org_id: str, name: str, state: Standing
 ) -> None:
     await connection.execute(
-        update(collections)
-        .where(_is(index, org_id, name))
-        .values(state=state, leave_out=False)
+        update(collections).where(_is(index, org_id, name)).values(state=state, leave_out=False)
     )
 
 

@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select, update
 from sqlalchemy import insert as plain_insert
+from sqlalchemy import select, update
 
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.collections import forget_choices
@@ -110,9 +110,7 @@ async def revisions(catalog: Catalog) -> dict[str, int]:
         return {str(choice_id): int(revision) for choice_id, revision in rows}
 
 
-async def choose(
-    catalog: Catalog, ring: KeyRing, org_id: str, wish: Wish, *, actor: str
-) -> Choice:
+async def choose(catalog: Catalog, ring: KeyRing, org_id: str, wish: Wish, *, actor: str) -> Choice:
     """Remember what an organization asks for.
 
     Where only the address, the key or the pace of what it has differ, that is changed in place,
@@ -206,7 +204,5 @@ async def _choice(ring: KeyRing, row: RowMapping) -> Choice:
         plain = await asyncio.to_thread(ring.unseal, sealed, row_id=row["id"])
         api_key = plain.decode()
         hide(api_key)
-    wish = Wish(
-        row["provider"], row["model"], row["base_url"], json.loads(row["options"]), api_key
-    )
+    wish = Wish(row["provider"], row["model"], row["base_url"], json.loads(row["options"]), api_key)
     return Choice(row["id"], row["org_id"], wish, row["revision"], row["wanted"])

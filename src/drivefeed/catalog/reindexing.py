@@ -223,9 +223,7 @@ async def swap(catalog: Catalog, beside: Beside) -> Collections | None:
                 .scalar_subquery()
             )
             await connection.execute(
-                update(table)
-                .where(import_id.in_(mine), chunks.is_not(None))
-                .values(chunks=chunks)
+                update(table).where(import_id.in_(mine), chunks.is_not(None)).values(chunks=chunks)
             )
         return await put_in_use(connection, beside.index, beside.org_id)
 

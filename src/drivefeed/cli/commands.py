@@ -241,6 +241,12 @@ def reindex(
             "[embedding] asks for without.",
         ),
     ] = None,
+    org: Annotated[
+        str | None,
+        typer.Option(
+            "--org", help="Only this organization, to what 'drivefeed org embedding' chose for it."
+        ),
+    ] = None,
     *,
     look: Annotated[bool, typer.Option("--status", help="Only tell how it stands.")] = False,
     cancel: Annotated[
@@ -261,7 +267,7 @@ def reindex(
     """
     from drivefeed.cli.reindex import reindex_all
 
-    reindex_all(to, leave_out=leave_out, anew=anew, look=look, cancel=cancel, as_json=as_json)
+    reindex_all(to, org, leave_out=leave_out, anew=anew, look=look, cancel=cancel, as_json=as_json)
 
 
 def queues(*, as_json: Json = False) -> None:

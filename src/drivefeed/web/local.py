@@ -19,16 +19,18 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from drivefeed import __version__
+from drivefeed.catalog.collections import ALL
+from drivefeed.catalog.listing import org_named
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.library import Library
     from drivefeed.indexer.search import Searcher
-    from drivefeed.indexer.shelf import Shelf
     from drivefeed.services.loop import LoopWatch
     from drivefeed.services.pulse import Pulse
     from drivefeed.services.reindex import Reindexing
@@ -51,7 +53,8 @@ class LocalApi:
         *,
         catalog: Catalog,
         searcher: Searcher,
-        index: Shelf,
+        index: Library,
+        models_loaded: Callable[[], int],
         reindexing: Reindexing,
         breakers: Breakers,
         loop_watch: LoopWatch,
@@ -61,6 +64,7 @@ class LocalApi:
         self._catalog = catalog
         self._searcher = searcher
         self._index = index
+        self._models_loaded = models_loaded
         self._reindexing = reindexing
         self._breakers = breakers
         self._loop_watch = loop_watch
@@ -125,7 +129,8 @@ class LocalApi:
                 "pid": os.getpid(),
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),
-                "model_loaded": self._index.current.embedder.loaded,
+                "model_loaded": self._index.house.current.embedder.loaded,
+                "models_loaded": self._models_loaded(),
             }
 
         @app.get("/metrics")
@@ -147,24 +152,33 @@ class LocalApi:
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
-        _add_reindexing(app, self._reindexing)
+        _add_reindexing(app, self._reindexing, self._catalog)
         return app
 
 
-def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:
+def _add_reindexing(app: FastAPI, reindexing: Reindexing, catalog: Catalog) -> None:
+    async def named(org: str | None) -> str:
+        """Return the id of the organization that a command names; empty for none."""
+        return ALL if org is None else await org_named(catalog, org)
+
     @app.get("/v1/index/reindex")
-    async def look() -> dict[str, Any]:
-        return (await reindexing.state()).as_dict()
+    async def look(org: str | None = None) -> dict[str, Any]:
+        return (await reindexing.state(org_id=await named(org))).as_dict()
 
     @app.post("/v1/index/reindex")
     async def start(
-        to: str | None = None, *, leave_out: bool = False, anew: bool = False
+        to: str | None = None,
+        org: str | None = None,
+        *,
+        leave_out: bool = False,
+        anew: bool = False,
     ) -> dict[str, Any]:
-        return (await reindexing.start(to, leave_out=leave_out, anew=anew)).as_dict()
+        begun = await reindexing.start(to, org_id=await named(org), leave_out=leave_out, anew=anew)
+        return begun.as_dict()
 
     @app.delete("/v1/index/reindex")
-    async def cancel() -> dict[str, Any]:
-        return (await reindexing.cancel()).as_dict()
+    async def cancel(org: str | None = None) -> dict[str, Any]:
+        return (await reindexing.cancel(org_id=await named(org))).as_dict()
 
 
 class _Server(uvicorn.Server):
