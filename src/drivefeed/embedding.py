@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.catalog.collections import Made, collections_of, remember_active
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import collections_of, remember_active
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.lending import Lending

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import org_embeddings
-from drivefeed.catalog.collections import ALL, Made, collections_of, orgs_with_collections
+from drivefeed.catalog.collection_rows import ALL, Made
+from drivefeed.catalog.collections import collections_of, orgs_with_collections
 from drivefeed.catalog.owners import CatalogOwners
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention
 from drivefeed.domain.reasons import Reason

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import String, and_, cast, func, select, update
 
-from drivefeed.catalog.collections import ALL, has_its_own, put_in_use
+from drivefeed.catalog.collection_rows import ALL
+from drivefeed.catalog.collections import has_its_own, put_in_use
 from drivefeed.catalog.dialect import upsert
 from drivefeed.catalog.documents import reason_of
 from drivefeed.catalog.tables import documents, imports, index_jobs, reindexed
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from drivefeed.catalog.collections import Collections
+    from drivefeed.catalog.collection_rows import Collections
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.reasons import Reason
 

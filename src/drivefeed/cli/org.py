@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,6 +91,7 @@ def rename(
 @org_app.command()
 def embedding(
     name: Name,
+    *,
     provider: Annotated[
         str | None,
         typer.Option("--provider", help="local, multilingual, openai or ollama."),
@@ -103,9 +104,7 @@ def embedding(
     ] = None,
     dimension: Annotated[
         int | None,
-        typer.Option(
-            "--dimension", help="Numbers in a vector, for models drivefeed does not know."
-        ),
+        typer.Option("--dimension", help="Numbers in a vector, for a model that is not known."),
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="Most tokens of a text.")
@@ -125,7 +124,6 @@ def embedding(
     key_file: Annotated[
         Path | None, typer.Option("--key-file", help="A file with the service's key.")
     ] = None,
-    *,
     shorten: Annotated[
         bool, typer.Option("--shorten", help="Ask for vectors of just that dimension (openai).")
     ] = False,

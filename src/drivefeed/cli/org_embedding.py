@@ -11,7 +11,7 @@ import typer
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import open_memory
 from drivefeed.catalog import org_embeddings
-from drivefeed.catalog.collections import Made, collections_of
+from drivefeed.catalog.collections import collections_of
 from drivefeed.catalog.listing import org_named
 from drivefeed.catalog.org_embeddings import Choice, Wish
 from drivefeed.catalog.reindexing import documents_of
@@ -26,6 +26,7 @@ from drivefeed.embedding_of_orgs import Embeddings
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from drivefeed.catalog.collection_rows import Made
     from drivefeed.catalog.engine import Catalog
     from drivefeed.settings import Settings
 
@@ -126,9 +127,7 @@ async def _work(org: str, asked: Asked) -> Standing:
         if asked.installation:
             if not asked.plan:
                 await org_embeddings.choose_none(catalog, ring, org_id, actor=os_user())
-            return await _standing(
-                settings, catalog, org, org_id, None, None, changed=not asked.plan
-            )
+            return await _standing(settings, catalog, org, org_id=org_id, changed=not asked.plan)
         wanted = before
         if asked.is_change:
             wish = _wish(asked, before.wish if before else None)
@@ -141,17 +140,25 @@ async def _work(org: str, asked: Asked) -> Standing:
                 wanted = await org_embeddings.choose(catalog, ring, org_id, wish, actor=os_user())
         target = embeddings.made_with(wanted) if wanted else None
         changed = asked.is_change and not asked.plan
-        return await _standing(settings, catalog, org, org_id, wanted, target, changed=changed)
+        return await _standing(
+            settings,
+            catalog,
+            org,
+            org_id=org_id,
+            wanted=wanted,
+            target=target,
+            changed=changed,
+        )
 
 
 async def _standing(
     settings: Settings,
     catalog: Catalog,
     org: str,
-    org_id: str,
-    wanted: Choice | None,
-    target: Made | None,
     *,
+    org_id: str,
+    wanted: Choice | None = None,
+    target: Made | None = None,
     changed: bool,
 ) -> Standing:
     index = index_name(settings)

@@ -104,7 +104,8 @@ async def _here(
 ) -> State:
     from drivefeed.assembly import open_indexing, open_reindexing
     from drivefeed.bootstrap import open_memory, open_parts
-    from drivefeed.catalog.collections import ALL, give_up_building
+    from drivefeed.catalog.collection_rows import ALL
+    from drivefeed.catalog.collections import give_up_building
     from drivefeed.catalog.listing import org_named
     from drivefeed.embedding import index_name
     from drivefeed.queue.embedded import alone_on

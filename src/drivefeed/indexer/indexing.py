@@ -165,7 +165,10 @@ class Indexing:
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         await steps.tell(_CHUNKED)
         sent = job.submission
-        if not await self._write(shelf, one, job, extraction, chunks, steps):
+        written = await self._write(
+            shelf, one, job, extraction=extraction, chunks=chunks, steps=steps
+        )
+        if not written:
             await self._forget(shelf, sent)
             return
         async with shelf.writing(one):
@@ -203,6 +206,7 @@ class Indexing:
         shelf: Shelf,
         one: Collection,
         job: IndexJob,
+        *,
         extraction: Extraction,
         chunks: Sequence[Chunk],
         steps: _Steps,

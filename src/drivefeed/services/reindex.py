@@ -18,7 +18,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.collections import ALL, orgs_with_collections
+from drivefeed.catalog.collection_rows import ALL
+from drivefeed.catalog.collections import orgs_with_collections
 from drivefeed.domain.errors import DrivefeedError, Throttled
 from drivefeed.domain.retry import backoff_ms
 from drivefeed.services.reindex_one import ReindexOfOne
@@ -27,7 +28,7 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from drivefeed.catalog.collections import Made
+    from drivefeed.catalog.collection_rows import Made
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.library import Library

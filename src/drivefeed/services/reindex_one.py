@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import collections, reindexing
-from drivefeed.catalog.collections import ALL
+from drivefeed.catalog.collection_rows import ALL
 from drivefeed.catalog.reindexing import Beside
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import NeedsAttention, Transient
@@ -18,7 +18,7 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from drivefeed.catalog.collections import Collections, Made
+    from drivefeed.catalog.collection_rows import Collections, Made
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.library import Library

@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from drivefeed import __version__
-from drivefeed.catalog.collections import ALL
+from drivefeed.catalog.collection_rows import ALL
 from drivefeed.catalog.listing import org_named
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find

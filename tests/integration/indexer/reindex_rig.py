@@ -8,12 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.collections import (
-    Made,
-    collections_of,
-    orgs_with_collections,
-    remember_active,
-)
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import collections_of, orgs_with_collections, remember_active
 from drivefeed.catalog.files import fetch
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.catalog.owners import CatalogOwners
