@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import httpx
 import pytest
 
 from support.daemon import Daemon
@@ -160,6 +161,13 @@ class Town:
             self.theirs,
         )
 
+    def answers(self) -> bool:
+        try:
+            return bool(found(self.daemon, "test"))
+        except httpx.HTTPStatusError as error:
+            assert "Check 'api_key'" in error.response.text
+            return False
+
     def settles(self) -> None:
         until(self.is_found, seconds=PATIENCE, what=self.daemon.last_words)
 
@@ -275,6 +283,8 @@ def its_service_fails(town: Town) -> None:
     town.key_file.write_text(NEW_KEY)
     town.chosen("--key-file", str(town.key_file))
     town.ours = town.ours | {"Seedling"}
+    # The daemon looks for it every five seconds; until then its search is refused with a sentence.
+    until(town.answers, seconds=PATIENCE, what=daemon.last_words)
     town.settles()
 
 

@@ -67,6 +67,7 @@ COMMITS: dict[str, str] = {
     "heartbeat": "A process says that it is alive.",
     "index_job.create": "The embedded backend takes a job.",
     "index_job.finish": "A job of the embedded backend ends.",
+    "index_job.hold": "What keeps a job of the embedded backend back is noted for its import.",
     "index_job.progress": "A job of the embedded backend got further.",
     "index_job.read": "A file that was under way at a death is known to be read without harm.",
     "index_job.shown": "The embedded backend notes what is shown of a job.",
