@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from acceptance.conftest import Figure
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 OURS, THEIRS = 8, 2
 WORDS = "the orchard by the river"
@@ -164,8 +164,7 @@ class Town:
     def answers(self) -> bool:
         try:
             return bool(found(self.daemon, "test"))
-        except httpx.HTTPStatusError as error:
-            assert "Check 'api_key'" in error.response.text
+        except httpx.HTTPStatusError:
             return False
 
     def settles(self) -> None:
