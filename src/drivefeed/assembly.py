@@ -205,6 +205,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         url=settings.web_url,
         folder=settings.data_dir,
         seek=seek,
+        index=index_name(settings),
         credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)

@@ -58,6 +58,13 @@ async def orgs_with_collections(catalog: Catalog, index: str) -> list[str]:
         return [str(org_id) for org_id in rows.scalars()]
 
 
+async def in_use(catalog: Catalog, index: str, org_id: str) -> Made | None:
+    """Return the collection that an organization's documents are in; None before there is any."""
+    async with catalog.read() as connection:
+        own = await read(connection, index, org_id)
+        return own.active or (await read(connection, index, ALL)).active
+
+
 async def remember_active(catalog: Catalog, index: str, made: Made) -> Collections:
     """Record what the first collection is made with, unless something is recorded already."""
     async with catalog.write("collection.remember") as connection:

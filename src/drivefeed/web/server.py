@@ -43,6 +43,7 @@ class StatusPage:
         url: where people reach it, if that is not the bound address: that of a proxy.
         folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
+        index: what the catalog calls the vector index.
         credentials: the secrets of backends that may say that a job ended, by name.
 
     Attributes:
@@ -58,6 +59,7 @@ class StatusPage:
         url: str = "",
         folder: Path | None = None,
         seek: Seek | None = None,
+        index: str = "",
         credentials: Mapping[str, Credential] | None = None,
     ) -> None:
         self._socket = bound(
@@ -66,7 +68,7 @@ class StatusPage:
         self._folder = folder
         here = self._socket.getsockname()[1]
         self._address = address_of(host, here)
-        self.site = Site(catalog, url.rstrip("/") or self._address, seek)
+        self.site = Site(catalog, url.rstrip("/") or self._address, seek, index)
         self.site.callers = callers_of(credentials or {}, catalog.clock)
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()

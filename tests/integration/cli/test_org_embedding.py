@@ -98,7 +98,7 @@ def test_what_cannot_work_is_refused_and_not_remembered(desk: Desk) -> None:
     service = desk.service_of
     refusals = {
         "Check 'api_key'": desk.words(*ours, *service(), typed="wrong-key", ok=(3,)),
-        "gives vectors of 64 numbers, but the settings say 63": desk.words(
+        "gives vectors of 64 numbers, but 63 are expected": desk.words(
             *ours, *service(dimension=63), typed=KEY, ok=(3,)
         ),
         "did not answer": desk.words(

@@ -153,7 +153,7 @@ async def test_a_slow_service_is_not_waited_for_without_end(
     [
         ({"api_key": "wrong"}, "Check 'api_key'"),
         ({"model": "absent"}, "Check 'base_url' and 'model'"),
-        ({"dimension": 65}, "vectors of 64 numbers, but the settings say 65"),
+        ({"dimension": 65}, "vectors of 64 numbers, but 65 are expected"),
     ],
 )
 async def test_what_only_a_person_can_repair(
