@@ -191,7 +191,6 @@ class Daemon:
                     background += [
                         group.create_task(local.run(), name="local API"),
                         group.create_task(reindexing.run(), name="reindex"),
-                        group.create_task(errands.follow_embeddings(), name="embeddings"),
                     ]
                 if self._ownership is not None:
                     background.append(group.create_task(self._ownership.keep(), name="index"))
@@ -244,7 +243,6 @@ class Daemon:
             catalog=self.parts.catalog,
             searcher=self.parts.searcher,
             index=self.parts.index,
-            models_loaded=lambda: self.parts.embeddings.loaded,
             reindexing=reindexing,
             breakers=self.breakers,
             loop_watch=self.loop_watch,

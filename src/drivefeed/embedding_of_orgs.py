@@ -58,11 +58,6 @@ class Embeddings:
         self._index = index_name(settings)
         self._former: list[Embedder] = []
 
-    @property
-    def loaded(self) -> int:
-        """How many models are in the memory of this process."""
-        return self._lending.loaded
-
     async def open_library(self) -> Library:
         """Open all collections that the catalog knows; nothing is asked of them yet.
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 5.0
-"""Between two looks at the catalog for accounts that were added or changed."""
-_EMBEDDINGS_SECONDS = 5.0
-"""Between two looks at the catalog for embeddings of organizations that were changed."""
+"""Between two looks at the catalog for accounts and embeddings that were added or changed."""
 
 _log = log("daemon")
 
@@ -31,7 +29,7 @@ class Errands:
         self._accounts_changed = asyncio.Event()
 
     async def follow_accounts(self) -> None:
-        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        """Open accounts and embeddings that were added or changed elsewhere; cheap without any."""
         book = self._parts.signing.book
         said: frozenset[str] = frozenset()
         while True:
@@ -43,18 +41,11 @@ class Errands:
                 for name in await book.refresh():
                     _log.info("account_opened", account=name)
                     self._accounts_changed.set()
-            except DrivefeedError as error:
-                _log.warning("accounts_wait", error=str(error))
-
-    async def follow_embeddings(self) -> None:
-        """Use another address or key of an embedding service that an organization chose."""
-        while True:
-            await asyncio.sleep(_EMBEDDINGS_SECONDS)
-            try:
+                # Another address or key of an embedding service that an organization chose.
                 for org_id in await self._parts.embeddings.refresh(self._parts.index):
                     _log.info("embedding_opened", org_id=org_id)
             except DrivefeedError as error:
-                _log.warning("embeddings_wait", error=str(error))
+                _log.warning("accounts_wait", error=str(error))
 
     async def use_idle_sign_ins(self) -> None:
         """Use people's sign-ins that nothing else uses, before Entra forgets them."""

@@ -241,12 +241,7 @@ def reindex(
             "[embedding] asks for without.",
         ),
     ] = None,
-    org: Annotated[
-        str | None,
-        typer.Option(
-            "--org", help="Only this organization, to what 'drivefeed org embedding' chose for it."
-        ),
-    ] = None,
+    org: Annotated[str | None, typer.Option(help="Only this one, to what it asks for.")] = None,
     *,
     look: Annotated[bool, typer.Option("--status", help="Only tell how it stands.")] = False,
     cancel: Annotated[

@@ -230,7 +230,7 @@ class RemoteEmbedder:
                 raise NeedsAttention(
                     f"The model '{self.name}' at {self._where} gives vectors of {len(vector)}"
                     f" numbers, but {self.dimension} are expected. Correct the model or the"
-                    " dimension of the embedding, in the settings or with 'drivefeed org embedding'.",
+                    " dimension of the embedding, in the settings or by 'drivefeed org embedding'.",
                     reason=Reason.MISCONFIGURED,
                 )
             if not all(map(math.isfinite, vector)):

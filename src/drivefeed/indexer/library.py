@@ -73,6 +73,12 @@ class Library:
         """Whether any organization has a collection of its own."""
         return any(not shelf.is_lodger for shelf in self._shelves.values())
 
+    @property
+    def models_loaded(self) -> int:
+        """How many models are in the memory of this process: each is there once."""
+        embedders = [shelf.current.embedder for shelf in (self.house, *self.owners.values())]
+        return len({(one.provider, one.name) for one in embedders if one.loaded})
+
     async def upsert(self, points: Sequence[Point]) -> None:
         """Write points to the collections in use."""
         for org_id in sorted({point.org_id for point in points}):

@@ -26,7 +26,7 @@ from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.library import Library
@@ -54,7 +54,6 @@ class LocalApi:
         catalog: Catalog,
         searcher: Searcher,
         index: Library,
-        models_loaded: Callable[[], int],
         reindexing: Reindexing,
         breakers: Breakers,
         loop_watch: LoopWatch,
@@ -64,7 +63,6 @@ class LocalApi:
         self._catalog = catalog
         self._searcher = searcher
         self._index = index
-        self._models_loaded = models_loaded
         self._reindexing = reindexing
         self._breakers = breakers
         self._loop_watch = loop_watch
@@ -130,7 +128,7 @@ class LocalApi:
                 "down": {str(p): words for p, words in self._breakers.open_parts().items()},
                 "longest_stall_ms": round(self._loop_watch.longest * 1000),
                 "model_loaded": self._index.house.current.embedder.loaded,
-                "models_loaded": self._models_loaded(),
+                "models_loaded": self._index.models_loaded,
             }
 
         @app.get("/metrics")
