@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.bootstrap import backend_credentials
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.gate import OPEN
-from drivefeed.embedding import index_name, open_collection, target_of
+from drivefeed.embedding import index_name
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.model import Limits
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
-    from drivefeed.ports import Embedder
+    from drivefeed.indexer.library import Library
     from drivefeed.roles import Role
     from drivefeed.setting_sections import ExtractionSettings
     from drivefeed.settings import Settings
@@ -114,14 +113,14 @@ async def open_indexing(parts: Parts, stack: AsyncExitStack) -> Indexing:
     wanted = parts.settings.extraction
     if wanted.ocr:
         ocr.require_ocr()
-    await asyncio.to_thread(_load_libraries, parts.index.current.embedder)
+    await asyncio.to_thread(_load_libraries, parts.index)
     folder = stack.enter_context(work_folder(parts.settings.data_dir))
     pool = _extraction_pool(wanted)
     stack.push_async_callback(pool.aclose)
     return Indexing(
         jobs=parts.jobs,
         store=parts.store,
-        shelf=parts.index,
+        library=parts.index,
         pool=pool,
         limits=extraction_limits(wanted),
         work_folder=folder,
@@ -157,27 +156,28 @@ async def open_files(
 
 
 def open_reindexing(parts: Parts, indexing: Indexing) -> Reindexing:
-    """Make what builds another collection beside the one in use."""
-    settings, catalog = parts.settings, parts.catalog
+    """Make what builds other collections beside those in use."""
     return Reindexing(
-        catalog,
+        parts.catalog,
         parts.index,
         indexing,
-        index=index_name(settings),
-        open_collection=partial(open_collection, settings, catalog),
-        target_of=partial(target_of, settings, catalog),
+        index=index_name(parts.settings),
+        open_collection=parts.embeddings.open_collection,
+        target_of=parts.embeddings.target_of,
     )
 
 
-def _load_libraries(embedder: Embedder) -> None:
+def _load_libraries(library: Library) -> None:
     """Load before work begins what would hold the interpreter, and so the event loop, later.
 
     The local model itself stays out of memory until there is something to embed.
     """
     import_module("semantic_text_splitter")
-    if embedder.provider == LOCAL:
-        import_module("onnxruntime")
-        embedder.tokenizer()
+    for shelf in (library.house, *library.owners.values()):
+        if shelf.current.embedder.provider == LOCAL:
+            import_module("onnxruntime")
+            shelf.current.embedder.tokenizer()
+            return
 
 
 def stages_of(
@@ -240,6 +240,7 @@ async def open_page(parts: Parts) -> StatusPage | None:
         url=settings.web_url,
         folder=settings.data_dir,
         seek=seek,
+        index=index_name(settings),
         credentials=backend_credentials(settings),
     )
     log("web").info("status_page", url=page.url)

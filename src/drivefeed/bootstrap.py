@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
+    from drivefeed.embedding_of_orgs import Embeddings
+    from drivefeed.indexer.library import Library
     from drivefeed.indexer.search import Searcher
-    from drivefeed.indexer.shelf import Shelf
     from drivefeed.ports import Checkpoint, Clock, Ids, IngestionBackend, ObjectStore
     from drivefeed.settings import Settings
     from drivefeed.settings_folders import AccountSettings, ConnectionSettings
@@ -63,7 +64,8 @@ class Parts:
     source: GraphSource
     accounts: dict[str, GraphAccount]
     store: ObjectStore
-    index: Shelf
+    index: Library
+    embeddings: Embeddings
     jobs: CatalogIndexJobs
     signing: AccountParts
     backends: Backends
@@ -125,7 +127,7 @@ async def open_parts(
     """Open catalog, source, store and index; nothing is asked of them yet."""
     from drivefeed.backends.embedded import EmbeddedBackend
     from drivefeed.catalog.index_jobs import CatalogIndexJobs
-    from drivefeed.embedding import open_shelf
+    from drivefeed.embedding_of_orgs import Embeddings
     from drivefeed.sources.graph.source import GraphSource
 
     around = around or Surroundings.real()
@@ -143,7 +145,9 @@ async def open_parts(
         stack.push_async_callback(source.aclose)
         store = open_store(settings)
         stack.push_async_callback(store.aclose)
-        index = await open_shelf(settings, catalog)
+        embeddings = Embeddings(settings, catalog, signing.ring)
+        stack.push_async_callback(embeddings.aclose)
+        index = await embeddings.open_library()
         stack.push_async_callback(index.aclose)
         jobs = CatalogIndexJobs(catalog)
         parts = Parts(
@@ -154,6 +158,7 @@ async def open_parts(
             accounts=signing.accounts,
             store=store,
             index=index,
+            embeddings=embeddings,
             jobs=jobs,
             signing=signing,
             backends=open_backends(settings, around, store, EmbeddedBackend(jobs, index)),

@@ -7,11 +7,14 @@ the settings ask for beyond that takes ``drivefeed reindex``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.catalog.collections import Made, collections_of, remember_active
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import collections_of, remember_active
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.lending import Lending
 from drivefeed.indexer.providers import HERE, EmbeddingChoice, open_embedder
 from drivefeed.indexer.shelf import Collection, Shelf
 from drivefeed.indexer.vectors import identity
@@ -37,8 +40,14 @@ def index_name(settings: Settings) -> str:
     return f"qdrant/{settings.collection}" if settings.qdrant_url else EMBEDDED
 
 
-async def open_shelf(settings: Settings, catalog: Catalog) -> Shelf:
-    """Open the collection in use, and the one that a reindex builds; nothing is asked of them yet.
+async def open_shelf(settings: Settings, catalog: Catalog, lending: Lending | None = None) -> Shelf:
+    """Open the installation's collection in use, and the one that a reindex builds beside it.
+
+    Nothing is asked of them yet. What organizations have of their own is opened by
+    :mod:`drivefeed.embedding_of_orgs`.
+
+    Args:
+        lending: embedders that others may have too.
 
     Raises:
         NeedsAttention: the collection in use was made with a model that the settings do not name.
@@ -49,15 +58,18 @@ async def open_shelf(settings: Settings, catalog: Catalog) -> Shelf:
         made = _found_on_disk(settings) or target_of(settings, catalog, None)
         known = await remember_active(catalog, index, made)
     assert known.active is not None
-    shelf = Shelf(open_collection(settings, catalog, known.active))
+    lending = lending or open_lending(settings, catalog)
+    shelf = Shelf(open_collection(settings, catalog, known.active, lending))
     if known.building is not None:
-        shelf.building = _still_building(settings, catalog, known.building)
+        shelf.building = _still_building(settings, catalog, known.building, lending)
     return shelf
 
 
-def _still_building(settings: Settings, catalog: Catalog, made: Made) -> Collection:
+def _still_building(
+    settings: Settings, catalog: Catalog, made: Made, lending: Lending
+) -> Collection:
     try:
-        return open_collection(settings, catalog, made)
+        return open_collection(settings, catalog, made, lending)
     except NeedsAttention as error:
         raise NeedsAttention(
             f"A reindex to {made.words} is under way, and the settings do not name that model any "
@@ -99,11 +111,17 @@ def target_of(settings: Settings, catalog: Catalog, to: str | None) -> Made:
             "those that its settings had when it started.",
             reason=Reason.MISCONFIGURED,
         )
-    base = settings.collection if settings.qdrant_url else INDEX_FOLDER
-    return _made(base, _open(settings, catalog, choice))
+    return made_by(base_name(settings), open_one(settings, catalog, choice))
 
 
-def open_collection(settings: Settings, catalog: Catalog, made: Made) -> Collection:
+def base_name(settings: Settings) -> str:
+    """Return what the names of all collections begin with."""
+    return settings.collection if settings.qdrant_url else INDEX_FOLDER
+
+
+def open_collection(
+    settings: Settings, catalog: Catalog, made: Made, lending: Lending | None = None
+) -> Collection:
     """Open a collection with the embedder that it was made with.
 
     Raises:
@@ -112,9 +130,10 @@ def open_collection(settings: Settings, catalog: Catalog, made: Made) -> Collect
     for _, choice in _choices(settings):
         if choice.provider != made.provider or (choice.model or made.model) != made.model:
             continue
-        embedder = _open(settings, catalog, choice)
-        if _made(made.name, embedder).embedding == made.embedding:
-            return Collection(made.name, embedder, open_index(settings, made))
+        embedder = open_one(settings, catalog, choice)
+        if made_by(made.name, embedder).embedding == made.embedding:
+            lent = lending.lend(choice) if lending is not None else embedder
+            return Collection(made.name, lent, open_index(settings, made))
     asked = target_of(settings, catalog, None)
     raise NeedsAttention(
         f"The vector index was made with {made.words}, but the settings ask for {asked.words} and "
@@ -184,7 +203,18 @@ def _choice(one: EmbeddingSettings) -> EmbeddingChoice:
     )
 
 
-def _open(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> Embedder:
+def open_lending(settings: Settings, catalog: Catalog) -> Lending:
+    """Return what lends embedders to all collections of a process."""
+    return Lending(partial(open_one, settings, catalog))
+
+
+def open_one(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> Embedder:
+    """Return an embedder; nothing is loaded, and nobody is asked, before its first use.
+
+    Raises:
+        NeedsAttention: the choice lacks something.
+    """
+
     def open_client(seconds: float) -> httpx.AsyncClient:
         import httpx
 
@@ -201,5 +231,6 @@ def _open(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> Embe
     )
 
 
-def _made(name: str, embedder: Embedder) -> Made:
+def made_by(name: str, embedder: Embedder) -> Made:
+    """Return what a collection of that name is made with."""
     return Made(name, embedder.provider, embedder.name, embedder.dimension)

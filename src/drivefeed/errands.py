@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CONNECT_AGAIN_SECONDS = 10.0
 _ACCOUNTS_SECONDS = 5.0
-"""Between two looks at the catalog for accounts that were added or changed."""
+"""Between two looks at the catalog for accounts and embeddings that were added or changed."""
 
 _log = log("daemon")
 
@@ -39,7 +39,7 @@ class Errands:
         self._accounts_changed = asyncio.Event()
 
     async def follow_accounts(self) -> None:
-        """Open accounts that were added or changed elsewhere; cheap while there are none."""
+        """Open accounts and embeddings that were added or changed elsewhere; cheap without any."""
         book = self._parts.signing.book
         said: frozenset[str] = frozenset()
         while True:
@@ -51,6 +51,9 @@ class Errands:
                 for name in await book.refresh():
                     _log.info("account_opened", account=name)
                     self._accounts_changed.set()
+                # Another address or key of an embedding service that an organization chose.
+                for org_id in await self._parts.embeddings.refresh(self._parts.index):
+                    _log.info("embedding_opened", org_id=org_id)
             except DrivefeedError as error:
                 _log.warning("accounts_wait", error=str(error))
 
@@ -113,7 +116,7 @@ def open_door(
         return None, None
     reindexing = open_reindexing(parts, indexing)
     index = parts.index
-    health.has_model = lambda: index.current.embedder.loaded
+    health.has_model = lambda: index.models_loaded > 0
     local = LocalApi(
         parts.settings.data_dir,
         catalog=parts.catalog,

@@ -584,6 +584,10 @@ class SearchHit:
     point: Point
 
 
+RoundRow = tuple[str, int, bool, int]
+"""Import id, round, whether it is live, and how many points there are."""
+
+
 class VectorIndex(Protocol):
     """Dense and sparse vectors of chunks, with payloads as in docs/index-contract.md."""
 
@@ -609,12 +613,16 @@ class VectorIndex(Protocol):
         """Remove all points of a round; return how many there were."""
         ...
 
+    async def remove_of(self, *, org_id: str) -> int:
+        """Remove all points of an organization; return how many there were."""
+        ...
+
     async def count(self, *, import_id: str | None = None, round_: int | None = None) -> int:
         """Count points exactly, of one round or of the whole collection."""
         ...
 
-    def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
-        """Yield (import id, round, live, points) for everything in the index."""
+    def rounds(self, *, org_id: str | None = None) -> AsyncIterator[RoundRow]:
+        """Yield what there is of each round in the index, or of those of one organization."""
         ...
 
     async def check(self) -> None:

@@ -226,6 +226,18 @@ async def test_removing_a_round_leaves_the_others(index: VectorIndex) -> None:
     assert await every_round(index) == [("imp-1", 2, True, 2)]
 
 
+async def test_what_an_organization_has_is_told_and_removed_alone(index: VectorIndex) -> None:
+    mine = [point(chunk) for chunk in range(2)]
+    theirs = [point(chunk, import_id="imp-2", org_id="org-b", live=False) for chunk in range(3)]
+    await index.upsert(mine + theirs)
+    told = [row async for row in index.rounds(org_id="org-b")]
+    assert told == [("imp-2", 1, False, 3)]
+    assert [row async for row in index.rounds(org_id="nobody")] == []
+    assert await index.remove_of(org_id="org-b") == 3
+    assert await index.remove_of(org_id="org-b") == 0
+    assert await every_round(index) == [("imp-1", 1, True, 2)]
+
+
 async def test_a_rare_word_is_found_though_its_meaning_is_far(index: VectorIndex) -> None:
     crowd = [point(chunk, (1, chunk / 1000, 0, 0)) for chunk in range(200)]
     await index.upsert([*crowd, point(900, (0, 0, 0, 1), text="the quixotryl words")])

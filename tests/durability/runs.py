@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from durability.days import Day
 
 LATER = "durability.scenes_kept"
+HELD = 4
+"""So often a service refuses: more often than lives die of noting it."""
 
 
 def small(day: Day) -> None:
@@ -58,6 +60,15 @@ def reindex(day: Day) -> None:
     day.run.plays("reindex", to="second", model="second")
     day.run.plays("reindex", to=None, model="first")
     day.comes_to_rest("after a reindex")
+    day.run.down()
+    # The organization goes its own way, and comes back.
+    for out in (True, False):
+        day.run.plays("move", out=out)
+        day.comes_to_rest("after a move")
+        day.run.down()
+    day.town.service.faults += [Fault(status=401)] * HELD
+    day.write("held.txt", "It waits until the service takes the key.")
+    day.comes_to_rest("after a wait")
     day.run.down()
 
 
@@ -142,7 +153,10 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         ),
     ),
     "tokens": (tokens, ("tokens.", "lease.release", "credential.")),
-    "reindex": (reindex, ("reindex.", "collection.forget")),
+    "reindex": (
+        reindex,
+        ("reindex.", "collection.forget", "embedding.", "index_job.hold"),
+    ),
     "quota": (quota, ("quota.", "reserve", "correct", "period")),
     "keeping": (
         keeping,

@@ -101,10 +101,10 @@ async def _lose() -> None:
             " WHERE state = 'settled' AND items.name IN ('note 0.txt', 'note 2.txt')"
         )
         (lost, number, _), (_, _, key) = known
-        index, store = type(parts.index.current.index), type(parts.store)
+        index, store = type(parts.index.house.current.index), type(parts.store)
         remove: Any = index.remove
         delete: Any = store.delete
-        await remove.__wrapped__(parts.index.current.index, import_id=lost, round_=number)
+        await remove.__wrapped__(parts.index.house.current.index, import_id=lost, round_=number)
         await delete.__wrapped__(parts.store, key)
 
 

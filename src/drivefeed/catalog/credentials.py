@@ -17,6 +17,7 @@ from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.dialect import insert_once
+from drivefeed.catalog.index_tables import org_embeddings
 from drivefeed.catalog.tables import accounts
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
@@ -214,16 +215,19 @@ async def untouched_tokens(catalog: Catalog, *, since: int) -> list[str]:
 
 
 async def census(catalog: Catalog) -> dict[str, int]:
-    """Return how many credentials each key sealed, by key id."""
+    """Return how many secrets each key sealed, of accounts and of embeddings, by key id."""
     async with catalog.read() as connection:
         return await _census(connection)
 
 
 async def _census(connection: AsyncConnection) -> dict[str, int]:
-    rows = await connection.execute(
-        select(credentials.c.key_id, func.count()).group_by(credentials.c.key_id)
-    )
-    return Counter({str(key_id): int(count) for key_id, count in rows})
+    found: Counter[str] = Counter()
+    for key_id in (credentials.c.key_id, org_embeddings.c.key_id):
+        rows = await connection.execute(
+            select(key_id, func.count()).where(key_id.is_not(None)).group_by(key_id)
+        )
+        found.update({str(one): int(count) for one, count in rows})
+    return found
 
 
 async def _row(

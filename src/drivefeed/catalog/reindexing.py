@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import String, and_, cast, func, select, update
 
-from drivefeed.catalog.collections import put_in_use
+from drivefeed.catalog.collection_rows import ALL
+from drivefeed.catalog.collections import has_its_own, put_in_use
 from drivefeed.catalog.dialect import upsert
 from drivefeed.catalog.documents import reason_of
 from drivefeed.catalog.tables import documents, imports, index_jobs, reindexed
@@ -19,13 +20,35 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from drivefeed.catalog.collections import Collections
+    from drivefeed.catalog.collection_rows import Collections
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.reasons import Reason
 
 _IN_INDEX = (State.SUBMITTED, State.SETTLED)
 _IMPORT_BUILT = and_(reindexed.c.import_id == imports.c.id, reindexed.c.round == imports.c.round)
 _JOB_BUILT = index_jobs.c.key == reindexed.c.import_id + ":" + cast(reindexed.c.round, String)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A collection that is being built, and for whose documents.
+
+    Attributes:
+        index: what the catalog calls the vector index.
+        collection: its name.
+        org_id: the organization; empty for all that have no collection of their own.
+    """
+
+    index: str
+    collection: str
+    org_id: str = ALL
+
+    @property
+    def holds(self) -> ColumnElement[bool]:
+        """The condition that an import belongs into it."""
+        if self.org_id:
+            return imports.c.org_id == self.org_id
+        return ~has_its_own(self.index, imports.c.org_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +80,21 @@ class Unreadable:
 
 
 async def unbuilt(
-    catalog: Catalog, collection: str, *, limit: int, after: str = ""
+    catalog: Catalog, beside: Beside, *, limit: int, after: str = ""
 ) -> list[Submission]:
     """Return what has points in the active collection and was not built yet, by import id.
 
     Args:
-        collection: the one that is being built.
+        beside: what is being built.
         limit: at most so many.
         after: only imports whose ids come after this one.
     """
     async with catalog.read() as connection:
-        return await _unbuilt(connection, collection, limit, after)
+        return await _unbuilt(connection, beside, limit, after)
 
 
-async def standing_of(catalog: Catalog, sent: Submission) -> Standing | None:
-    """Return how a round should stand in an index, or None if it should have no points."""
+async def standing_of(catalog: Catalog, beside: Beside, sent: Submission) -> Standing | None:
+    """Return how a round should stand in a collection, or None if it should have no points."""
     async with catalog.read() as connection:
         rows = await connection.execute(
             select(
@@ -83,7 +106,7 @@ async def standing_of(catalog: Catalog, sent: Submission) -> Standing | None:
                 documents.c.live_round,
             )
             .join(documents, documents.c.id == imports.c.document_id)
-            .where(imports.c.id == sent.import_id)
+            .where(imports.c.id == sent.import_id, beside.holds)
         )
         row = rows.one_or_none()
     if row is None or row.round != sent.round or row.state not in _IN_INDEX:
@@ -131,18 +154,22 @@ async def forget_built(catalog: Catalog, collection: str, import_id: str, round_
         )
 
 
-async def built(catalog: Catalog, collection: str) -> dict[tuple[str, int], int]:
+async def built(catalog: Catalog, beside: Beside) -> dict[tuple[str, int], int]:
     """Return the points of each round that was built."""
     async with catalog.read() as connection:
         rows = await connection.execute(
-            select(reindexed.c.import_id, reindexed.c.round, reindexed.c.chunks).where(
-                reindexed.c.collection == collection, reindexed.c.chunks.is_not(None)
+            select(reindexed.c.import_id, reindexed.c.round, reindexed.c.chunks)
+            .join(imports, imports.c.id == reindexed.c.import_id)
+            .where(
+                reindexed.c.collection == beside.collection,
+                reindexed.c.chunks.is_not(None),
+                beside.holds,
             )
         )
         return {(row.import_id, row.round): row.chunks for row in rows}
 
 
-async def progress_of(catalog: Catalog, collection: str) -> Progress:
+async def progress_of(catalog: Catalog, beside: Beside) -> Progress:
     """Count what is built and what there is."""
     async with catalog.read() as connection:
         row = (
@@ -154,22 +181,22 @@ async def progress_of(catalog: Catalog, collection: str) -> Progress:
                 )
                 .select_from(imports)
                 .join(index_jobs, _job_of_round())
-                .outerjoin(reindexed, _built_round(collection))
-                .where(imports.c.state.in_(_IN_INDEX))
+                .outerjoin(reindexed, _built_round(beside.collection))
+                .where(imports.c.state.in_(_IN_INDEX), beside.holds)
             )
         ).one()
     return Progress(done=row[2], total=row[0], failed=row[1] - row[2])
 
 
-async def unreadable(catalog: Catalog, collection: str, *, limit: int = 20) -> list[Unreadable]:
+async def unreadable(catalog: Catalog, beside: Beside, *, limit: int = 20) -> list[Unreadable]:
     """Return files that could not be read again, with the reasons."""
     async with catalog.read() as connection:
         rows = await connection.execute(
             select(reindexed.c.import_id, documents.c.name, reindexed.c.reason, reindexed.c.detail)
             .select_from(imports)
             .join(documents, documents.c.id == imports.c.document_id)
-            .join(reindexed, _built_round(collection))
-            .where(imports.c.state.in_(_IN_INDEX), reindexed.c.chunks.is_(None))
+            .join(reindexed, _built_round(beside.collection))
+            .where(imports.c.state.in_(_IN_INDEX), reindexed.c.chunks.is_(None), beside.holds)
             .order_by(documents.c.name)
             .limit(limit)
         )
@@ -178,29 +205,46 @@ async def unreadable(catalog: Catalog, collection: str, *, limit: int = 20) -> l
         ]
 
 
-async def swap(catalog: Catalog, index: str, collection: str) -> Collections | None:
+async def swap(catalog: Catalog, beside: Beside) -> Collections | None:
     """Put the built collection in use, with its numbers of points; None if something is missing.
 
     One commit: until it, everything belongs to the former collection.
     """
     async with catalog.write("reindex.swap") as connection:
-        if await _unbuilt(connection, collection, 1):
+        if await _unbuilt(connection, beside, 1):
             return None
-        for table, is_its_round in ((imports, _IMPORT_BUILT), (index_jobs, _JOB_BUILT)):
+        mine = select(imports.c.id).where(beside.holds)
+        for table, import_id, is_its_round in (
+            (imports, imports.c.id, _IMPORT_BUILT),
+            (index_jobs, index_jobs.c.import_id, _JOB_BUILT),
+        ):
             chunks = (
                 select(reindexed.c.chunks)
-                .where(reindexed.c.collection == collection, is_its_round)
+                .where(reindexed.c.collection == beside.collection, is_its_round)
                 .scalar_subquery()
             )
-            await connection.execute(update(table).where(chunks.is_not(None)).values(chunks=chunks))
-        await connection.execute(reindexed.delete().where(reindexed.c.collection == collection))
-        return await put_in_use(connection, index)
+            await connection.execute(
+                update(table).where(import_id.in_(mine), chunks.is_not(None)).values(chunks=chunks)
+            )
+        return await put_in_use(connection, beside.index, beside.org_id)
+
+
+async def documents_of(catalog: Catalog, org_id: str) -> int:
+    """Count the versions of documents that an organization has in an index of ours."""
+    async with catalog.read() as connection:
+        count = await connection.scalar(
+            select(func.count())
+            .select_from(imports)
+            .join(index_jobs, _job_of_round())
+            .where(imports.c.state.in_(_IN_INDEX), imports.c.org_id == org_id)
+        )
+    return count or 0
 
 
 async def _unbuilt(
-    connection: AsyncConnection, collection: str, limit: int, after: str = ""
+    connection: AsyncConnection, beside: Beside, limit: int, after: str = ""
 ) -> list[Submission]:
-    rows = await connection.execute(_left(collection).where(imports.c.id > after).limit(limit))
+    rows = await connection.execute(_left(beside).where(imports.c.id > after).limit(limit))
     found = []
     for row in rows:
         fields = json.loads(row.submission)
@@ -209,14 +253,14 @@ async def _unbuilt(
     return found
 
 
-def _left(collection: str) -> Select[tuple[str, str, str]]:
+def _left(beside: Beside) -> Select[tuple[str, str, str]]:
     return (
         select(index_jobs.c.submission, documents.c.name, documents.c.folders)
         .select_from(imports)
         .join(index_jobs, _job_of_round())
         .join(documents, documents.c.id == imports.c.document_id)
-        .outerjoin(reindexed, _built_round(collection))
-        .where(imports.c.state.in_(_IN_INDEX), reindexed.c.import_id.is_(None))
+        .outerjoin(reindexed, _built_round(beside.collection))
+        .where(imports.c.state.in_(_IN_INDEX), reindexed.c.import_id.is_(None), beside.holds)
         .order_by(imports.c.id)
     )
 

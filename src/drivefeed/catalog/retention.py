@@ -48,6 +48,8 @@ KEPT: Final[dict[str, str]] = {
     "facts": "What holds for the whole installation.",
     "audit_log": "Who did what; no part of drivefeed may forget that.",
     "reindexed": "What a reindex has built; the reindex removes it.",
+    "collections": "What the index is made with; a reindex removes what is over.",
+    "org_embeddings": "What organizations chose; a choice that nothing needs goes with a reindex.",
 }
 """Tables of which no row is ever pruned, and why."""
 

@@ -56,6 +56,28 @@ async def again(
         await reminders.release(connection, claim)
 
 
+async def note_hold(
+    catalog: Catalog, import_id: str, round_: int, *, hold: Reason, detail: str
+) -> None:
+    """Say what keeps a submitted import back in the embedded backend; its next poll says no more.
+
+    Nothing is written where it says so already, or a person is asked.
+    """
+    async with catalog.write("index_job.hold", beside=True) as connection:
+        await lock_around(connection, import_id)
+        await connection.execute(
+            update(imports)
+            .where(
+                imports.c.id == import_id,
+                imports.c.round == round_,
+                imports.c.state == State.SUBMITTED,
+                imports.c.attention.is_(None),
+                imports.c.hold.is_distinct_from(hold),
+            )
+            .values(hold=hold, detail=detail)
+        )
+
+
 def _changes_hold(hold: Reason | None, *, polled: bool) -> Any:
     if polled:
         return True

@@ -174,6 +174,15 @@ def read_hidden(what: str) -> str:
     return sys.stdin.readline(_LARGEST_SECRET).strip()
 
 
+def read_secret_file(path: Path, what: str) -> str:
+    """Return what a file holds, without blanks around it.
+
+    Raises:
+        NeedsAttention: it cannot be read.
+    """
+    return _read(path, what).decode("utf-8", "replace").strip()
+
+
 def _read(path: Path, what: str) -> bytes:
     try:
         with path.open("rb") as file:

@@ -12,7 +12,7 @@ from drivefeed.cli.output import print_json, say
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.telemetry import configure_logs
-from drivefeed.web.server import is_loopback
+from drivefeed.web.listening import is_loopback
 
 if TYPE_CHECKING:
     from pathlib import Path

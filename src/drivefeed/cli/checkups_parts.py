@@ -143,7 +143,9 @@ class PartChecks:
 
     async def index(self) -> list[Finding]:
         """Ask the index whether it answers and was made for the embedding model."""
-        from drivefeed.embedding import difference, open_shelf
+        from drivefeed.account_parts import open_ring
+        from drivefeed.embedding import difference
+        from drivefeed.embedding_of_orgs import Embeddings
 
         catalog = self._doctor.catalog
         if catalog is None:
@@ -154,12 +156,13 @@ class PartChecks:
         if self._doctor.client is not None and not self._settings.qdrant_url:
             words = "Embedded, opened by the daemon, fits the embedding model."
             return [green("index", words), *told]
-        shelf = await open_shelf(self._settings, catalog)
+        embeddings = Embeddings(self._settings, catalog, open_ring(self._settings))
+        library = await embeddings.open_library()
         try:
-            await shelf.check()
-            count = await shelf.count()
+            await library.check()
+            count = await library.count()
         finally:
-            await shelf.aclose()
+            await library.aclose()
         words = f"Answers, fits the embedding model, holds {count} points."
         return [green("index", words), *told]
 

@@ -242,6 +242,7 @@ def reindex(
             "[embedding] asks for without.",
         ),
     ] = None,
+    org: Annotated[str | None, typer.Option(help="Only this one, to what it asks for.")] = None,
     *,
     look: Annotated[bool, typer.Option("--status", help="Only tell how it stands.")] = False,
     cancel: Annotated[
@@ -262,7 +263,7 @@ def reindex(
     """
     from drivefeed.cli.reindex import reindex_all
 
-    reindex_all(to, leave_out=leave_out, anew=anew, look=look, cancel=cancel, as_json=as_json)
+    reindex_all(to, org, leave_out=leave_out, anew=anew, look=look, cancel=cancel, as_json=as_json)
 
 
 def queues(*, as_json: Json = False) -> None:

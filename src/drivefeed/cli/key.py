@@ -175,7 +175,7 @@ async def _revoke(which: str, org: str | None) -> list[ApiKey]:
 
 
 async def _link(org: str | None, url: str | None) -> str:
-    from drivefeed.web.server import address_of
+    from drivefeed.web.listening import address_of
 
     settings = existing_settings()
     running = None

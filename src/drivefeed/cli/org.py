@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -85,6 +86,80 @@ def rename(
         print_json({"org_id": org_id, "name": to.strip()})
     else:
         say(f"Organization '{escape(name)}' is called '{escape(to.strip())}' now.")
+
+
+@org_app.command()
+def embedding(
+    name: Name,
+    *,
+    provider: Annotated[
+        str | None,
+        typer.Option("--provider", help="local, multilingual, openai or ollama."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model's name at a service.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="The service, if not at its usual address.")
+    ] = None,
+    dimension: Annotated[
+        int | None,
+        typer.Option("--dimension", help="Numbers in a vector, for a model that is not known."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", help="Most tokens of a text.")
+    ] = None,
+    query_prefix: Annotated[
+        str | None, typer.Option("--query-prefix", help="In front of queries.")
+    ] = None,
+    document_prefix: Annotated[
+        str | None, typer.Option("--document-prefix", help="In front of documents.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", help="Most texts of a request to a service.")
+    ] = None,
+    timeout_seconds: Annotated[
+        float | None, typer.Option("--timeout-seconds", help="For one request to a service.")
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option("--key-file", help="A file with the service's key.")
+    ] = None,
+    shorten: Annotated[
+        bool, typer.Option("--shorten", help="Ask for vectors of just that dimension (openai).")
+    ] = False,
+    key_stdin: Annotated[
+        bool, typer.Option("--key-stdin", help="Read the service's key from standard input.")
+    ] = False,
+    installation: Annotated[
+        bool, typer.Option("--installation", help="Be with the installation's embedding again.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only tell what the choice would mean.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show or choose what an organization is embedded with.
+
+    A choice changes nothing in search until 'drivefeed reindex --org NAME' has built it beside and
+    swapped. Without --provider, the options change what is chosen already: its address or its key.
+    """
+    from drivefeed.cli.org_embedding import Asked, choose_embedding
+
+    given = {
+        "provider": provider,
+        "model": model,
+        "base_url": base_url,
+        "dimension": dimension,
+        "max_tokens": max_tokens,
+        "query_prefix": query_prefix,
+        "document_prefix": document_prefix,
+        "shorten": shorten or None,
+        "batch": batch,
+        "timeout_seconds": timeout_seconds,
+    }
+    fields = {key: value for key, value in given.items() if value is not None}
+    asked = Asked(fields, key_file, key_stdin, installation, plan)
+    choose_embedding(name, asked, as_json=as_json)
 
 
 def usable_name(name: str) -> str:

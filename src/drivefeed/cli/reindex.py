@@ -38,10 +38,23 @@ _ADDRESS: Final = "/v1/index/reindex"
 
 
 def reindex_all(
-    to: str | None, *, leave_out: bool, anew: bool, look: bool, cancel: bool, as_json: bool
+    to: str | None,
+    org: str | None = None,
+    *,
+    leave_out: bool,
+    anew: bool,
+    look: bool,
+    cancel: bool,
+    as_json: bool,
 ) -> None:
     """Build, look or stop; exit code 1 if it ended without a swap, or files were left out."""
-    wish: dict[str, Any] = {"leave_out": leave_out, "anew": anew} | ({"to": to} if to else {})
+    if to and org:
+        raise typer.BadParameter(
+            "An organization's embedding is chosen with 'drivefeed org embedding'; --to is for the "
+            "installation's."
+        )
+    wish: dict[str, Any] = {"leave_out": leave_out, "anew": anew}
+    wish |= {key: value for key, value in (("to", to), ("org", org)) if value}
     state = run(_reindex(wish, look=look, cancel=cancel, quiet=as_json))
     if as_json:
         print_json(state)
@@ -67,14 +80,16 @@ async def _reindex(wish: dict[str, Any], *, look: bool, cancel: bool, quiet: boo
 async def _through(
     client: httpx.AsyncClient, wish: dict[str, Any], *, look: bool, cancel: bool, quiet: bool
 ) -> State:
+    whose = {"org": wish["org"]} if "org" in wish else {}
+
     async def state() -> State:
-        found: State = answer_of(await client.get(_ADDRESS))
+        found: State = answer_of(await client.get(_ADDRESS, params=whose))
         return found
 
     if look:
         return await state()
     if cancel:
-        stopped: State = answer_of(await client.delete(_ADDRESS))
+        stopped: State = answer_of(await client.delete(_ADDRESS, params=whose))
         return stopped
     answer_of(await client.post(_ADDRESS, params=wish))
     with _bar(quiet=quiet) as show:
@@ -89,33 +104,40 @@ async def _here(
 ) -> State:
     from drivefeed.assembly import open_indexing, open_reindexing
     from drivefeed.bootstrap import open_memory, open_parts
+    from drivefeed.catalog.collection_rows import ALL
     from drivefeed.catalog.collections import give_up_building
+    from drivefeed.catalog.listing import org_named
     from drivefeed.embedding import index_name
     from drivefeed.queue.embedded import alone_on
     from drivefeed.telemetry import configure_logs
 
     configure_logs(json=settings.log_json, level="warning")
+    org_id = ALL
     async with AsyncExitStack() as stack:
         if not look:
             stack.enter_context(alone_on(settings.data_dir / "queue"))
-        if cancel:
-            # Before it is opened: its model may be gone from the settings.
-            async with open_memory(settings) as catalog:
-                await give_up_building(catalog, index_name(settings))
+        async with open_memory(settings) as catalog:
+            if "org" in wish:
+                org_id = await org_named(catalog, wish["org"])
+            if cancel:
+                # Before it is opened: its model may be gone from the settings.
+                await give_up_building(catalog, index_name(settings), org_id)
         parts = await stack.enter_async_context(open_parts(settings))
         reindexing = open_reindexing(parts, await open_indexing(parts, stack))
-        if look:
-            return (await reindexing.state()).as_dict()
-        if cancel:
-            await reindexing.work()
-            return (await reindexing.state()).as_dict()
-        await reindexing.start(wish.get("to"), leave_out=wish["leave_out"], anew=wish["anew"])
 
         async def state() -> State:
-            return (await reindexing.state()).as_dict()
+            return (await reindexing.state(org_id=org_id)).as_dict()
 
+        if look:
+            return await state()
+        if cancel:
+            await reindexing.work(org_id=org_id)
+            return await state()
+        await reindexing.start(
+            wish.get("to"), org_id=org_id, leave_out=wish["leave_out"], anew=wish["anew"]
+        )
         async with _watched(state, quiet=quiet):
-            await reindexing.work()
+            await reindexing.work(org_id=org_id)
         return await state()
 
 

@@ -13,8 +13,10 @@ from drivefeed.cli.context import answer_of, daemon_client, existing_settings, r
 from drivefeed.cli.key import new_link, port_of
 from drivefeed.cli.output import print_json, say
 from drivefeed.domain.errors import Part, PartDown
+from drivefeed.embedding import index_name
 from drivefeed.telemetry import configure_logs
-from drivefeed.web.server import StatusPage, is_loopback
+from drivefeed.web.listening import is_loopback
+from drivefeed.web.server import StatusPage
 
 if TYPE_CHECKING:
     from drivefeed.settings import Settings
@@ -54,6 +56,7 @@ async def _serve(
             url=settings.web_url,
             folder=settings.data_dir,
             seek=_seek(settings),
+            index=index_name(settings),
             credentials=backend_credentials(settings),
         )
         link = await new_link(catalog, org, page.url) if opens else None

@@ -92,7 +92,7 @@ def describe_model(
     if wide is None:
         raise NeedsAttention(
             f"How many numbers a vector of the embedding model '{name}' has is not known. Say it "
-            "in the settings, as 'dimension' of the embedding.",
+            "as 'dimension' of the embedding, in the settings or with 'drivefeed org embedding'.",
             reason=Reason.MISCONFIGURED,
         )
     return Model(

@@ -77,10 +77,14 @@ def _remedy(status: int, protocol: WireProtocol, model: Model) -> str:
     if status == _TOO_MANY:
         return "Raise the limit or the budget of the account."
     if status in _WRONG_KEY:
-        return "Check 'api_key' of the embedding in the settings."
+        return (
+            "Check 'api_key' of the embedding in the settings, or give an organization's own anew "
+            "with 'drivefeed org embedding'."
+        )
     if status == _NO_SUCH:
         return (
-            "Check 'base_url' and 'model' of the embedding in the settings"
+            "Check 'base_url' and 'model' of the embedding, in the settings or with 'drivefeed org "
+            "embedding'"
             f"{protocol.remedy(model)}."
         )
     return ""

@@ -229,8 +229,8 @@ class RemoteEmbedder:
             if len(vector) != self.dimension:
                 raise NeedsAttention(
                     f"The model '{self.name}' at {self._where} gives vectors of {len(vector)}"
-                    f" numbers, but the settings say {self.dimension}. Correct the model or the"
-                    " dimension of the embedding in the settings.",
+                    f" numbers, but {self.dimension} are expected. Correct the model or the"
+                    " dimension of the embedding, in the settings or by 'drivefeed org embedding'.",
                     reason=Reason.MISCONFIGURED,
                 )
             if not all(map(math.isfinite, vector)):

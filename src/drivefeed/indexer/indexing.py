@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drivefeed.indexer.extract import ExtractionPool
+    from drivefeed.indexer.library import Library
     from drivefeed.indexer.model import Chunk, Extraction, Limits
+    from drivefeed.indexer.pause import Pause
     from drivefeed.indexer.shelf import Collection, Shelf
     from drivefeed.ports import (
         Checkpoint,
@@ -50,6 +52,10 @@ async def _idle() -> None:
     """Do nothing."""
 
 
+class EmbedderDown(PartDown):
+    """What embeds does not answer; the index may."""
+
+
 class Indexing:
     """Extracts, chunks, embeds and stores; every step may be repeated after a crash.
 
@@ -65,7 +71,7 @@ class Indexing:
         *,
         jobs: IndexJobs,
         store: ObjectStore,
-        shelf: Shelf,
+        library: Library,
         pool: ExtractionPool,
         limits: Limits,
         work_folder: Path,
@@ -74,7 +80,7 @@ class Indexing:
     ) -> None:
         self._jobs = jobs
         self.files = StoredFiles(store, pool, limits, work_folder, checkpoint=checkpoint)
-        self._shelf = shelf
+        self._library = library
         self._max_chunks = max_chunks
         self._checkpoint = checkpoint
 
@@ -92,11 +98,16 @@ class Indexing:
             Transient, Throttled, PartDown: as their docstrings say; the job stays queued.
         """
         job = await self._jobs.get(job_id)
-        if job is not None and job.state is IndexJobState.CANCELLED:
-            # Cancelled while a run worked on it that was killed before it could clean up.
-            await self._forget(job.submission)
-        if job is None or job.state is not IndexJobState.QUEUED:
+        if job is None:
             return
+        shelf = self._library.of(job.submission.org_id)
+        if job.state is IndexJobState.CANCELLED:
+            # Cancelled while a run worked on it that was killed before it could clean up.
+            await self._forget(shelf, job.submission)
+        if job.state is not IndexJobState.QUEUED:
+            return
+        if wait := shelf.pause.left_ms:
+            raise PartDown(shelf.pause.words, part=Part.INDEX, wait_ms=wait)
         steps = _Steps(self._jobs, job_id, progress)
         try:
             extraction = await self.files.extract(job.submission)
@@ -109,14 +120,22 @@ class Indexing:
         await steps.tell(_PARSED)
         swapped = True
         while swapped:
-            async with self._shelf.using() as one:
+            pause = shelf.pause
+            async with shelf.using() as one:
                 try:
-                    await self._store_in(one, job, extraction, steps)
+                    await self._store_in(shelf, one, job, extraction, steps)
                     swapped = False
                 except Swapped:
                     _log.info("collection_swapped", job_id=job_id)
-                except NeedsAttention as error:
-                    raise PartDown(str(error), part=Part.INDEX) from error
+                except (EmbedderDown, NeedsAttention) as error:
+                    raise self._waiting(pause, str(error)) from error
+            if not swapped:
+                pause.end()
+
+    def _waiting(self, pause: Pause, words: str) -> PartDown:
+        """Return what has a job wait: alone with those of its embedder, where there are several."""
+        wait = pause.begin(words) if self._library.is_divided else None
+        return PartDown(words, part=Part.INDEX, wait_ms=wait)
 
     async def build(self, sent: Submission, one: Collection) -> int:
         """Make the points of a round in a collection that is not in use; return how many.
@@ -136,15 +155,23 @@ class Indexing:
         return len(chunks)
 
     async def _store_in(
-        self, one: Collection, job: IndexJob, extraction: Extraction, steps: _Steps
+        self,
+        shelf: Shelf,
+        one: Collection,
+        job: IndexJob,
+        extraction: Extraction,
+        steps: _Steps,
     ) -> None:
         chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
         await steps.tell(_CHUNKED)
         sent = job.submission
-        if not await self._write(one, job, extraction, chunks, steps):
-            await self._forget(sent)
+        written = await self._write(
+            shelf, one, job, extraction=extraction, chunks=chunks, steps=steps
+        )
+        if not written:
+            await self._forget(shelf, sent)
             return
-        async with self._shelf.writing(one):
+        async with shelf.writing(one):
             # A higher seq was submitted meanwhile: what to show is for whoever submits to say.
             live = not await self._jobs.is_overtaken(job)
             if live:
@@ -160,11 +187,11 @@ class Indexing:
             )
         if not ended:
             # It was cancelled in the last moment: nothing of it may stay visible.
-            await self._forget(sent)
+            await self._forget(shelf, sent)
 
-    async def _forget(self, sent: Submission) -> None:
+    async def _forget(self, shelf: Shelf, sent: Submission) -> None:
         with passing(self._checkpoint, "index.forget"):
-            await self._shelf.remove(import_id=sent.import_id, round_=sent.round)
+            await shelf.remove(import_id=sent.import_id, round_=sent.round)
 
     def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
         return chunk_pages(
@@ -176,8 +203,10 @@ class Indexing:
 
     async def _write(
         self,
+        shelf: Shelf,
         one: Collection,
         job: IndexJob,
+        *,
         extraction: Extraction,
         chunks: Sequence[Chunk],
         steps: _Steps,
@@ -186,7 +215,7 @@ class Indexing:
         written = 0
         for batch in _batches(chunks):
             points = await _embedded(one.embedder, job.submission, extraction, batch)
-            async with self._shelf.writing(one):
+            async with shelf.writing(one):
                 with passing(self._checkpoint, "index.upsert"):
                     await one.index.upsert(points)
             current = await self._jobs.get(job.job_id)
@@ -206,7 +235,10 @@ def _batches(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
 async def _embedded(
     embedder: Embedder, sent: Submission, extraction: Extraction, batch: Sequence[Chunk]
 ) -> list[Point]:
-    vectors = await embedder.embed_documents([chunk.text for chunk in batch])
+    try:
+        vectors = await embedder.embed_documents([chunk.text for chunk in batch])
+    except PartDown as error:
+        raise EmbedderDown(str(error), part=error.part) from error
     return [
         _point(sent, extraction, chunk, vector)
         for chunk, vector in zip(batch, vectors, strict=True)

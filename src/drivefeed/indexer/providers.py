@@ -93,8 +93,8 @@ def _remote(
 
     if not choice.model:
         raise NeedsAttention(
-            f"The embedding provider '{choice.provider}' needs the name of a model. Say it in the "
-            "settings, as 'model' of the embedding.",
+            f"The embedding provider '{choice.provider}' needs the name of a model. Say it as "
+            "'model' of the embedding, in the settings or with 'drivefeed org embedding'.",
             reason=Reason.MISCONFIGURED,
         )
     model = describe_model(

@@ -10,7 +10,7 @@ from drivefeed.indexer.snippet import Snippet, snippet
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from drivefeed.indexer.shelf import Shelf
+    from drivefeed.indexer.library import Library
     from drivefeed.ports import Point, SearchFilter, SearchHit
 
     Keep = Callable[[Sequence[Point]], Awaitable[set[tuple[str, int]]]]
@@ -31,11 +31,12 @@ class Searcher:
     hidden yet), so each hit is checked before it is shown.
 
     Args:
-        shelf: where the collection in use is taken from, once for each search.
+        library: where the collection that an organization has in use is taken from, once for each
+            search.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, library: Library) -> None:
+        self._library = library
 
     async def search(
         self,
@@ -63,7 +64,7 @@ class Searcher:
         """
         if limit < 1 or not query.strip():
             return []
-        async with self._shelf.using() as one:
+        async with self._library.of(where.org_id).using() as one:
             vector = await one.embedder.embed_query(query)
             wanted = limit * _OVERFETCH
             while True:
@@ -74,13 +75,13 @@ class Searcher:
                     return hits
                 wanted = min(wanted * _GROWTH, max(_MOST, limit))
 
-    async def holds_nothing(self) -> bool:
-        """Whether the collection in use has no point at all.
+    async def holds_nothing(self, org_id: str) -> bool:
+        """Whether the collection that an organization has in use has no point at all.
 
         Raises:
             PartDown: the index does not answer.
         """
-        return await self._shelf.count() == 0
+        return await self._library.of(org_id).count() == 0
 
 
 async def _kept(found: list[SearchHit], keep: Keep | None) -> list[SearchHit]:

@@ -1,5 +1,10 @@
 """The collections of a vector index: the one in use, and the one that a reindex builds beside it.
 
+There is a shelf for the documents of the installation, and one for each organization
+(:mod:`drivefeed.indexer.library`). An organization without a collection of its own is a *lodger*:
+its shelf leads to what the installation has in use, and keeps a gate of its own in front of it, so
+that it can move out without anybody else's noticing.
+
 The shelf is itself a :class:`~drivefeed.ports.VectorIndex`, over the collection in use. Who needs
 the embedder too, and the same collection from beginning to end, takes it with :meth:`Shelf.using`.
 
@@ -17,15 +22,41 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import Transient
+from drivefeed.indexer.pause import Pause
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from drivefeed.ports import Embedder, Point, SearchFilter, SearchHit, VectorIndex
+    from drivefeed.ports import Embedder, Point, RoundRow, SearchFilter, SearchHit, VectorIndex
 
 
 class Swapped(Transient):
     """Another collection was put in use: begin again with that one."""
+
+
+class Users:
+    """Counts who uses something, so that its removal can wait for them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = asyncio.Event()
+
+    @asynccontextmanager
+    async def counted(self) -> AsyncIterator[None]:
+        """Be one of them."""
+        self._count += 1
+        self._none.clear()
+        try:
+            yield
+        finally:
+            self._count -= 1
+            if not self._count:
+                self._none.set()
+
+    async def gone(self) -> None:
+        """Wait until there is none."""
+        if self._count:
+            await self._none.wait()
 
 
 @dataclass(slots=True, eq=False)
@@ -34,30 +65,25 @@ class Collection:
 
     Attributes:
         name: as the catalog knows it.
+        choice: the organization's choice that opened the embedder, and its revision; None where
+            the settings did.
     """
 
     name: str
     embedder: Embedder
     index: VectorIndex
-    _users: int = 0
-    _unused: asyncio.Event = field(default_factory=asyncio.Event)
+    choice: tuple[str, int] | None = None
+    _users: Users = field(default_factory=Users)
 
     @asynccontextmanager
     async def kept_open(self) -> AsyncIterator[Collection]:
         """Keep it from being removed."""
-        self._users += 1
-        self._unused.clear()
-        try:
+        async with self._users.counted():
             yield self
-        finally:
-            self._users -= 1
-            if not self._users:
-                self._unused.set()
 
     async def unused(self) -> None:
         """Wait until nobody uses it."""
-        if self._users:
-            await self._unused.wait()
+        await self._users.gone()
 
     async def aclose(self) -> None:
         """Close index and embedder."""
@@ -69,27 +95,56 @@ class Shelf:
     """The collection in use, and the turn in which it is swapped.
 
     Args:
-        current: the collection in use.
+        own: the collection in use; None for a lodger.
+        house: the installation's shelf, for one of an organization.
 
     Attributes:
-        current: the same; another after a swap.
         building: what a reindex builds, or None.
+        leaving: whether the house may still hold points of an organization that moved out.
+        pause: how long the embedder of the collection in use is not asked.
     """
 
-    def __init__(self, current: Collection) -> None:
-        self.current = current
+    def __init__(self, own: Collection | None, *, house: Shelf | None = None) -> None:
+        self._own = own
+        self._house = house
         self.building: Collection | None = None
+        self.leaving = False
+        self._pause = Pause()
         self._open = asyncio.Event()
         self._open.set()
         self._writers = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._both = asyncio.Lock()
+        self._users = self._former_users = Users()
+
+    @property
+    def current(self) -> Collection:
+        """The collection in use; another after a swap."""
+        if self._own is not None:
+            return self._own
+        assert self._house is not None
+        return self._house.current
+
+    @property
+    def is_lodger(self) -> bool:
+        """Whether the collection in use is the installation's, and this shelf is not."""
+        return self._own is None
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether what is built is in the installation's collection, which others use."""
+        return self._house is not None and self.building is self._house.current
+
+    @property
+    def pause(self) -> Pause:
+        """How long the embedder of the collection in use is not asked."""
+        return self._house.pause if self._own is None and self._house else self._pause
 
     @asynccontextmanager
     async def using(self) -> AsyncIterator[Collection]:
         """Take the collection in use; it is not removed meanwhile, though it may be swapped."""
-        async with self.current.kept_open() as one:
+        async with self._users.counted(), self.current.kept_open() as one:
             yield one
 
     @asynccontextmanager
@@ -107,9 +162,14 @@ class Shelf:
         self._writers += 1
         self._quiet.clear()
         try:
-            if one is not None and one is not self.current:
+            if self._own is None:
+                assert self._house is not None
+                async with self._house.writing(one) as current:
+                    yield current
+            elif one is not None and one is not self._own:
                 raise Swapped(f"The collection '{one.name}' is not in use any more.")
-            yield self.current
+            else:
+                yield self._own
         finally:
             self._writers -= 1
             if not self._writers:
@@ -131,11 +191,23 @@ class Shelf:
         async with self._both:
             yield
 
-    def put_in_use(self) -> Collection:
-        """Swap, within a standstill; return the former collection."""
+    def put_in_use(self) -> Collection | None:
+        """Swap, within a standstill.
+
+        Returns:
+            The former collection, which is to be removed; None for a lodger that moved out.
+        """
         assert self.building is not None
-        former, self.current, self.building = self.current, self.building, None
+        former = self._own
+        self.leaving = self._own is None
+        self._own, self.building = None if self.is_returning else self.building, None
+        self._former_users, self._users = self._users, Users()
+        self._pause = Pause()
         return former
+
+    async def vacated(self) -> None:
+        """Wait for those who use what was in use before the last swap."""
+        await self._former_users.gone()
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Write points to the collection in use."""
@@ -178,11 +250,16 @@ class Shelf:
         async with self.using() as one:
             return await one.index.count(import_id=import_id, round_=round_)
 
-    async def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
+    async def rounds(self, *, org_id: str | None = None) -> AsyncIterator[RoundRow]:
         """Yield (import id, round, live, points) for the collection in use."""
         async with self.using() as one:
-            async for row in one.index.rounds():
+            async for row in one.index.rounds(org_id=org_id):
                 yield row
+
+    async def remove_of(self, *, org_id: str) -> int:
+        """Remove all points of an organization from the collection in use."""
+        async with self.writing() as one:
+            return await one.index.remove_of(org_id=org_id)
 
     async def check(self) -> None:
         """Check that the collection in use answers and fits its embedding model.
@@ -198,8 +275,9 @@ class Shelf:
         await self.current.index.drop()
 
     async def aclose(self) -> None:
-        """Close all collections."""
-        for one in (self.building, self.current):
+        """Close all collections of this shelf."""
+        building = None if self.is_returning else self.building
+        for one in (building, self._own):
             if one is not None:
                 await one.aclose()
 
@@ -207,8 +285,10 @@ class Shelf:
     async def _each(self) -> AsyncIterator[list[VectorIndex]]:
         """Hand out the indexes to write to, the one in use last: its answer counts."""
         async with self.writing() as one, AsyncExitStack() as stack:
-            if self.building is None:
-                yield [one.index]
-                return
-            await stack.enter_async_context(self._both)
-            yield [self.building.index, one.index]
+            shelves = [self._house, self] if self._own is None and self._house else [self]
+            beside = []
+            for shelf in shelves:
+                if shelf.building is not None:
+                    await stack.enter_async_context(shelf._both)  # noqa: SLF001 - of one kind
+                    beside.append(shelf.building.index)
+            yield [*beside, one.index]

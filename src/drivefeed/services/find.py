@@ -64,10 +64,11 @@ async def find(
         return await live_rounds(catalog, org_id, {point.document_id for point in points})
 
     hits = await searcher.search(query, SearchFilter(org_id), limit, keep=keep, per_document=1)
-    if not hits and await has_live(catalog, org_id) and await searcher.holds_nothing():
+    if not hits and await has_live(catalog, org_id) and await searcher.holds_nothing(org_id):
         raise PartDown(
             "The index holds nothing, though documents were indexed: its folder was moved, emptied "
-            "or damaged. 'drivefeed reindex --anew' builds it from the copies in the store.",
+            "or damaged. 'drivefeed reindex --anew' builds it from the copies in the store; with "
+            "--org for an organization that has an embedding of its own.",
             part=Part.INDEX,
         )
     places = await places_of(catalog, org_id, {hit.point.document_id for hit in hits})

@@ -13,6 +13,7 @@ compared here once, when every drive has caught up:
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from drivefeed.catalog import restoring
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.audit import Version
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.restoring import Restored
-    from drivefeed.ports import ObjectStore, Queue
+    from drivefeed.ports import ObjectStore, Queue, RoundRow
 
 LEASE = "recovery"
 TICK_SECONDS = 2.0
@@ -44,8 +45,12 @@ _log = log("recovery")
 class Rounds(Protocol):
     """The index, as far as a recovery needs it."""
 
-    def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
+    def rounds(self) -> AsyncIterator[RoundRow]:
         """Yield (import id, round, live, points) for everything in the index."""
+        ...
+
+    async def tidy(self) -> int:
+        """Remove what is in a collection that its organization does not use; return how much."""
         ...
 
     async def count(self, *, import_id: str, round_: int) -> int:
@@ -137,9 +142,11 @@ class Recovery:
         What is outside is listed before the catalog is: a round that begins meanwhile is known.
         """
         objects = {one.key: one.size async for one in self._store.list("")}
-        points = {
-            (import_id, round_): count async for import_id, round_, _, count in self._index.rounds()
-        }
+        with passing(self._catalog.checkpoint, "recovery.points"):
+            await self._index.tidy()
+        points: Counter[tuple[str, int]] = Counter()
+        async for import_id, round_, _, count in self._index.rounds():
+            points[import_id, round_] += count
         bare: list[Version] = []
         async for one in versions(self._catalog):
             size = objects.pop(one.object_key, None)

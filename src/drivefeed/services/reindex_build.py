@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.reindexing import Beside
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.shelf import Collection, Shelf
     from drivefeed.ports import Submission
@@ -25,44 +26,55 @@ _log = log("reindex")
 
 
 class Rebuild:
-    """Builds what the catalog knows in the collection that is not in use, and puts it in use.
+    """Builds what the catalog knows in a collection that is not in use, and puts it in use.
 
     Args:
-        index: what the catalog calls the index.
+        shelf: what is to be swapped.
+        beside: what is built, and for whom.
+        building: the same, opened.
     """
 
-    def __init__(self, catalog: Catalog, shelf: Shelf, indexing: Indexing, *, index: str) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        shelf: Shelf,
+        indexing: Indexing,
+        beside: Beside,
+        building: Collection,
+    ) -> None:
         self._catalog = catalog
         self._shelf = shelf
         self._indexing = indexing
-        self._index = index
+        self._beside = beside
+        self._building = building
+        self._is_common = shelf.is_returning
 
     def _passing(self, effect: str) -> AbstractContextManager[None]:
         return passing(self._catalog.checkpoint, effect)
 
-    async def build_missing(self, building: Collection) -> bool:
+    async def build_missing(self) -> bool:
         """Build all that is known to be missing; True if there was something."""
         after = ""
         while found := await reindexing.unbuilt(
-            self._catalog, building.name, limit=_AT_ONCE, after=after
+            self._catalog, self._beside, limit=_AT_ONCE, after=after
         ):
             for sent in found:
-                if self._shelf.building is not building:
+                if self._shelf.building is not self._building:
                     return True
-                await self._build(sent, building)
+                await self._build(sent)
             after = found[-1].import_id
         return bool(after)
 
-    async def _build(self, sent: Submission, building: Collection) -> None:
+    async def _build(self, sent: Submission) -> None:
         for attempt in range(1, _TRIES + 1):
             try:
-                chunks = await self._indexing.build(sent, building)
+                chunks = await self._indexing.build(sent, self._building)
                 break
             except (Permanent, Transient) as error:
                 if isinstance(error, Permanent) or attempt == _TRIES:
                     await reindexing.record_built(
                         self._catalog,
-                        building.name,
+                        self._building.name,
                         sent,
                         chunks=None,
                         reason=getattr(error, "reason", Reason.ATTEMPTS_EXHAUSTED),
@@ -70,62 +82,63 @@ class Rebuild:
                     )
                     return
         async with self._shelf.placing():
-            await self._place(sent, building, chunks)
+            await self._place(sent, chunks)
 
-    async def _place(self, sent: Submission, building: Collection, chunks: int) -> None:
+    async def _place(self, sent: Submission, chunks: int) -> None:
         """Give the points the flag and the place that they should have now."""
-        standing = await reindexing.standing_of(self._catalog, sent)
-        if standing is None:
+        index = self._building.index
+        if self._shelf.building is not self._building and not self._is_common:
+            return
+        standing = await reindexing.standing_of(self._catalog, self._beside, sent)
+        if standing is None or self._shelf.building is not self._building:
             with self._passing("reindex.place"):
-                await building.index.remove(import_id=sent.import_id, round_=sent.round)
+                await index.remove(import_id=sent.import_id, round_=sent.round)
             return
         if (standing.name, standing.folders) != (sent.name, sent.folders):
             with self._passing("reindex.place"):
-                await building.index.set_folders(
+                await index.set_folders(
                     document_id=sent.document_id, name=standing.name, folders=standing.folders
                 )
         if standing.live:
             with self._passing("reindex.place"):
-                await building.index.set_live(
-                    import_id=sent.import_id, round_=sent.round, live=True
-                )
-        await reindexing.record_built(self._catalog, building.name, sent, chunks=chunks)
+                await index.set_live(import_id=sent.import_id, round_=sent.round, live=True)
+        await reindexing.record_built(self._catalog, self._building.name, sent, chunks=chunks)
 
-    async def swap(self, building: Collection) -> Collection | None:
-        """Put the collection in use if nothing is missing; return the former one."""
-        if await reindexing.unbuilt(self._catalog, building.name, limit=1):
-            return None
+    async def swap(self) -> bool:
+        """Put the collection in use if nothing is missing; tell whether it was."""
+        if await reindexing.unbuilt(self._catalog, self._beside, limit=1):
+            return False
         async with self._shelf.standstill():
-            if self._shelf.building is not building or not await self._agree(building):
-                return None
+            if self._shelf.building is not self._building or not await self._agree():
+                return False
             with self._passing("reindex.swap"):
-                found = await reindexing.swap(self._catalog, self._index, building.name)
-                if found is None:
-                    return None
-                former = self._shelf.put_in_use()
-        _log.info("reindex_swapped", to=building.name)
-        return former
+                if await reindexing.swap(self._catalog, self._beside) is None:
+                    return False
+                self._shelf.put_in_use()
+        _log.info("reindex_swapped", to=self._building.name, org_id=self._beside.org_id or None)
+        return True
 
-    async def _agree(self, building: Collection) -> bool:
+    async def _agree(self) -> bool:
         """Make both collections show the same rounds; False where one has to be built again."""
+        index, org_id = self._building.index, self._beside.org_id or None
         current = {
             (import_id, round_): live
-            async for import_id, round_, live, _ in self._shelf.current.index.rounds()
+            async for import_id, round_, live, _ in self._shelf.current.index.rounds(org_id=org_id)
         }
-        wanted = await reindexing.built(self._catalog, building.name)
+        wanted = await reindexing.built(self._catalog, self._beside)
         lost = {key for key, points in wanted.items() if points and key in current}
         again: set[tuple[str, int]] = set()
-        async for import_id, round_, live, points in building.index.rounds():
+        async for import_id, round_, live, points in index.rounds(org_id=org_id):
             key = (import_id, round_)
             lost.discard(key)
             if key not in wanted:
                 with self._passing("reindex.agree"):
-                    await building.index.remove(import_id=import_id, round_=round_)
+                    await index.remove(import_id=import_id, round_=round_)
             elif points != wanted[key]:
                 again.add(key)
             elif live is not current.get(key, live):
                 with self._passing("reindex.agree"):
-                    await building.index.set_live(import_id=import_id, round_=round_, live=not live)
+                    await index.set_live(import_id=import_id, round_=round_, live=not live)
         for import_id, round_ in again | lost:
-            await reindexing.forget_built(self._catalog, building.name, import_id, round_)
+            await reindexing.forget_built(self._catalog, self._building.name, import_id, round_)
         return not again and not lost

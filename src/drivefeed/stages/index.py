@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from drivefeed.catalog import waiting
 from drivefeed.domain.errors import Part
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState, Stage
 from drivefeed.stages.discover import SubjectStage
-from drivefeed.stages.outcome import Ask, Outcome, Rest
+from drivefeed.stages.outcome import Again, Ask, Outcome, Rest
 from drivefeed.stages.runner import MOST_STARTS
 
 if TYPE_CHECKING:
@@ -68,3 +69,14 @@ class Index(SubjectStage):
             )
             outcome = Rest()
         await super().commit(claim, outcome)
+
+    async def noted(self, claim: Claim, outcome: Outcome) -> None:
+        """Say on the import what its job waits for: the poll only sees that it works."""
+        if not isinstance(outcome, Again) or outcome.hold is None:
+            return
+        job = await self._jobs.get(claim.subject_id)
+        if job is not None:
+            sent = job.submission
+            await waiting.note_hold(
+                self.catalog, sent.import_id, sent.round, hold=outcome.hold, detail=outcome.detail
+            )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 
 from drivefeed.catalog.browsing import addresses_of, org_connection
+from drivefeed.catalog.collections import in_use
 from drivefeed.catalog.passport import passport_in
 from drivefeed.web.described import PROBLEMS, bearer
 from drivefeed.web.passport_shapes import PassportShape, passport_shape
@@ -16,9 +17,11 @@ from drivefeed.web.shapes import (
     ConnectionShape,
     FilesShape,
     HitsShape,
+    IndexShape,
     OverviewShape,
     connection_shape,
     hits_shape,
+    index_shape,
     overview_shape,
 )
 from drivefeed.web.site import Site, site_of
@@ -68,6 +71,19 @@ async def passport(
 async def search(request: Request, key: Visitor, q: Words = "") -> HitsShape:
     """Find documents by words and by meaning; needs a running daemon."""
     return await hits_of(site_of(request), key, q)
+
+
+@router.get("/index")
+async def index(request: Request, key: Visitor) -> IndexShape:
+    """Tell in which collection of the vector index the organization's documents are now.
+
+    A reindex changes it; an application that asks the index itself looks here every minute.
+    """
+    site = site_of(request)
+    made = await in_use(site.catalog, site.index, key.org_id)
+    if made is None:
+        raise not_found("Nothing is indexed yet.")
+    return index_shape(site.index, made)
 
 
 async def connection_of_view(site: Site, key: ApiKey, connection_id: str) -> ConnectionShape:

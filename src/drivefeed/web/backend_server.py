@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.web.server import SignalFree, address_of, bound, server_of
+from drivefeed.web.listening import SignalFree, address_of, bound, server_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

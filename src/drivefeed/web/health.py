@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from drivefeed.web.door import WORDS_OF_HEALTH
-from drivefeed.web.server import address_of, bound, server_of
+from drivefeed.web.listening import address_of, bound, server_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from drivefeed.services.health import Health
-    from drivefeed.web.server import SignalFree
+    from drivefeed.web.listening import SignalFree
 
 _MOST_REQUESTS: Final = 20
 _GRACE_SECONDS: Final = 1

@@ -18,6 +18,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from drivefeed.catalog.collection_rows import ALL
+from drivefeed.catalog.listing import org_named
 from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.library import Library
     from drivefeed.indexer.search import Searcher
-    from drivefeed.indexer.shelf import Shelf
     from drivefeed.services.health import Health
     from drivefeed.services.reindex import Reindexing
 
@@ -53,7 +55,7 @@ class LocalApi:
         *,
         catalog: Catalog,
         searcher: Searcher,
-        index: Shelf,
+        index: Library,
         reindexing: Reindexing,
         health: Health,
     ) -> None:
@@ -105,7 +107,7 @@ class LocalApi:
 
     def _app(self) -> Starlette:
         # FastAPI takes longer to load than everything else that a daemon needs before it is ready.
-        reindexing = _Reindexing(self._reindexing)
+        reindexing = _Reindexing(self._reindexing, self._catalog)
         # Starlette calls it for these errors alone, and types it for all of them.
         refusals: dict[Any, Any] = {DrivefeedError: _refuse}
         return Starlette(
@@ -143,23 +145,32 @@ class LocalApi:
 class _Reindexing:
     """Answers about reindexing, each with how it stands."""
 
-    def __init__(self, reindexing: Reindexing) -> None:
+    def __init__(self, reindexing: Reindexing, catalog: Catalog) -> None:
         self._reindexing = reindexing
+        self._catalog = catalog
 
-    async def look(self, _: Request) -> Response:
-        return JSONResponse((await self._reindexing.state()).as_dict())
+    async def look(self, request: Request) -> Response:
+        state = await self._reindexing.state(org_id=await self._org_in(request))
+        return JSONResponse(state.as_dict())
 
     async def start(self, request: Request) -> Response:
         asked = request.query_params
         state = await self._reindexing.start(
             asked.get("to"),
+            org_id=await self._org_in(request),
             leave_out=asked.get("leave_out") == "true",
             anew=asked.get("anew") == "true",
         )
         return JSONResponse(state.as_dict())
 
-    async def cancel(self, _: Request) -> Response:
-        return JSONResponse((await self._reindexing.cancel()).as_dict())
+    async def cancel(self, request: Request) -> Response:
+        state = await self._reindexing.cancel(org_id=await self._org_in(request))
+        return JSONResponse(state.as_dict())
+
+    async def _org_in(self, request: Request) -> str:
+        """Return the id of the organization that a command names; empty for none."""
+        name = request.query_params.get("org")
+        return ALL if name is None else await org_named(self._catalog, name)
 
 
 async def _refuse(_: Request, error: DrivefeedError) -> Response:

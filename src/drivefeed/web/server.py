@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import socket
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import uvicorn
-
-from drivefeed.domain.errors import NeedsAttention
-from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
 from drivefeed.web.backend_calls import callers_of
-from drivefeed.web.connections import PatientProtocol
 from drivefeed.web.door import leaving_word
+from drivefeed.web.listening import address_of, bound, server_of
 from drivefeed.web.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from starlette.types import ASGIApp
-
     from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.web.listening import SignalFree
     from drivefeed.web.site import Seek
 
 _GRACE_SECONDS: Final = 2
-_BACKLOG: Final = 128
 _MOST_REQUESTS: Final = 300
 """At the same time; more than the listeners that there may be."""
 
@@ -43,6 +35,7 @@ class StatusPage:
         url: where people reach it, if that is not the bound address: that of a proxy.
         folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
+        index: what the catalog calls the vector index.
         credentials: the secrets of backends that may say that a job ended, by name.
 
     Attributes:
@@ -58,6 +51,7 @@ class StatusPage:
         url: str = "",
         folder: Path | None = None,
         seek: Seek | None = None,
+        index: str = "",
         credentials: Mapping[str, Credential] | None = None,
     ) -> None:
         self._socket = bound(
@@ -66,9 +60,9 @@ class StatusPage:
         self._folder = folder
         here = self._socket.getsockname()[1]
         self._address = address_of(host, here)
-        self.site = Site(catalog, url.rstrip("/") or self._address, seek)
+        self.site = Site(catalog, url.rstrip("/") or self._address, seek, index)
         self.site.callers = callers_of(credentials or {}, catalog.clock)
-        self._server: uvicorn.Server | None = None
+        self._server: SignalFree | None = None
         self._done = asyncio.Event()
 
     @property
@@ -107,75 +101,3 @@ class StatusPage:
             await self._done.wait()
         else:
             self._socket.close()
-
-
-class SignalFree(uvicorn.Server):
-    """Leaves signals to whoever runs it, which ends everything in order."""
-
-    def capture_signals(self) -> Any:
-        """Capture none."""
-        return nullcontext()
-
-
-async def server_of(app: ASGIApp, *, most_requests: int, grace_seconds: int) -> SignalFree:
-    """Return what serves an application on a socket that is bound already.
-
-    Args:
-        most_requests: so many are answered at the same time; further ones are refused.
-        grace_seconds: how long requests may take that run when it is to stop.
-    """
-    config = uvicorn.Config(
-        app,
-        http=PatientProtocol,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        lifespan="off",
-        ws="none",
-        limit_concurrency=most_requests,
-        timeout_graceful_shutdown=grace_seconds,
-    )
-    # It imports its protocols, which takes tenths of a second.
-    await asyncio.to_thread(config.load)
-    return SignalFree(config)
-
-
-def address_of(host: str, port: int) -> str:
-    """Return the URL of a bound address; of all addresses of the machine, one by its name."""
-    if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - it is asked for, not bound, here
-        host = socket.gethostname()
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what is bound there."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def bound(host: str, port: int, *, what: str, remedy: str) -> socket.socket:
-    """Return a listening socket.
-
-    Args:
-        what: what wants to listen, as a sentence begins.
-        remedy: the sentence that says what to do where it cannot.
-
-    Raises:
-        NeedsAttention: the address cannot be bound.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host, port))
-        made.listen(_BACKLOG)
-    except OSError as error:
-        made.close()
-        raise NeedsAttention(
-            f"{what} cannot listen on {host} port {port}: {error.strerror}. {remedy}",
-            reason=Reason.MISCONFIGURED,
-        ) from error
-    return made

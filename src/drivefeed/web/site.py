@@ -35,6 +35,7 @@ class Site:
     Attributes:
         url: where people reach the pages, for example ``http://127.0.0.1:8765``.
         seek: searches; None where these pages have no search.
+        index: what the catalog calls the vector index.
         callers: backends that may say that a job ended, by name.
         pieces: parts of pages that were made for listeners, by org, with their view's number.
     """
@@ -42,6 +43,7 @@ class Site:
     catalog: Catalog
     url: str
     seek: Seek | None = None
+    index: str = ""
     watch: Watch = field(init=False)
     wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     templates: Environment = field(init=False)

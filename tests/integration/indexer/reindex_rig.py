@@ -5,15 +5,18 @@ The stages are played by the test; catalog, store, extraction, index and embeddi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.catalog.collections import Made, collections_of, remember_active
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import collections_of, orgs_with_collections, remember_active
 from drivefeed.catalog.files import fetch
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
+from drivefeed.catalog.owners import CatalogOwners
 from drivefeed.domain.identity import object_key
 from drivefeed.domain.lifecycle import Event
 from drivefeed.indexer.indexing import Indexing
+from drivefeed.indexer.library import Library
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.providers import EmbeddingChoice, open_embedder
 from drivefeed.indexer.shelf import Collection, Shelf
@@ -48,6 +51,7 @@ class ReindexRig:
 
     Attributes:
         killed_at: a checkpoint at which the process is "killed", once.
+        chosen: the model that the organization asks for; None for the installation's.
     """
 
     catalog: Catalog
@@ -57,6 +61,7 @@ class ReindexRig:
     home: Path
     service: EmbeddingService
     killed_at: str | None = None
+    chosen: str | None = None
 
     def __post_init__(self) -> None:
         self.catalog.checkpoint = self._checkpoint
@@ -70,7 +75,15 @@ class ReindexRig:
     def made(self, model: str, name: str = "index") -> Made:
         return Made(name, "ollama", model, self.service.dimension)
 
-    def opened(self, made: Made) -> Collection:
+    async def opened(self, made: Made) -> Collection:
+        return self.open(made)
+
+    async def target(self, to: str | None, org_id: str) -> Made | None:
+        if not org_id:
+            return self.made(to or "second")
+        return replace(self.made(self.chosen), choice_id=self.chosen) if self.chosen else None
+
+    def open(self, made: Made) -> Collection:
         choice = EmbeddingChoice(
             made.provider,
             model=made.model,
@@ -91,13 +104,21 @@ class ReindexRig:
         """Open what the catalog names, as a process does."""
         known = await remember_active(self.catalog, INDEX, self.made("first"))
         assert known.active is not None
-        self.shelf = Shelf(self.opened(known.active))
+        self.shelf = Shelf(self.open(known.active))
         if known.building is not None:
-            self.shelf.building = self.opened(known.building)
+            self.shelf.building = self.open(known.building)
+        self.library = Library(self.shelf, CatalogOwners(self.catalog))
+        for org_id in await orgs_with_collections(self.catalog, INDEX):
+            its = await collections_of(self.catalog, INDEX, org_id)
+            own = Shelf(self.open(its.active) if its.active else None, house=self.shelf)
+            own.leaving = bool(its.leaving)
+            if its.building is not None:
+                own.building = self.shelf.current if its.is_returning else self.open(its.building)
+            self.library.add(org_id, own)
         self.indexing = Indexing(
             jobs=self.jobs,
             store=self.store,
-            shelf=self.shelf,
+            library=self.library,
             pool=self.pool,
             limits=Limits(),
             work_folder=self.home,
@@ -106,15 +127,15 @@ class ReindexRig:
         )
         self.reindexing = Reindexing(
             self.catalog,
-            self.shelf,
+            self.library,
             self.indexing,
             index=INDEX,
             open_collection=self.opened,
-            target_of=lambda to: self.made(to or "second"),
+            target_of=self.target,
         )
 
     async def restart(self) -> None:
-        await self.shelf.aclose()
+        await self.library.aclose()
         await self.start()
 
     async def list(self, *names: str) -> None:
@@ -154,11 +175,11 @@ class ReindexRig:
 
     async def rounds(self) -> dict[str, tuple[bool, int]]:
         """Return what the collection in use holds: import id → (live, points)."""
-        return {one: (live, points) async for one, _, live, points in self.shelf.rounds()}
+        return {one: (live, points) async for one, _, live, points in self.library.rounds()}
 
     async def found(self, words: str) -> set[str]:
         """Search as people do; return the names of the files."""
-        async with self.shelf.using() as one:
+        async with self.library.of(self.rig.org_id).using() as one:
             vector = await one.embedder.embed_query(words)
             hits = await one.index.search(
                 vector=vector, text=words, where=SearchFilter(self.rig.org_id), limit=50
@@ -173,7 +194,7 @@ class ReindexRig:
         return (await collections_of(self.catalog, INDEX)).active
 
     async def close(self) -> None:
-        await self.shelf.aclose()
+        await self.library.aclose()
         await self.store.aclose()
 
 

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from drivefeed.catalog.collections import (
-    Made,
-    begin_building,
-    collections_of,
-    give_up_building,
-)
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import begin_building, collections_of, give_up_building
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.embedding import EMBEDDED, difference, open_shelf, target_of

@@ -153,7 +153,7 @@ async def test_a_slow_service_is_not_waited_for_without_end(
     [
         ({"api_key": "wrong"}, "Check 'api_key'"),
         ({"model": "absent"}, "Check 'base_url' and 'model'"),
-        ({"dimension": 65}, "vectors of 64 numbers, but the settings say 65"),
+        ({"dimension": 65}, "vectors of 64 numbers, but 65 are expected"),
     ],
 )
 async def test_what_only_a_person_can_repair(
@@ -230,7 +230,7 @@ async def test_prefixes_and_dimensions_are_sent_where_they_belong(
 
 
 def test_a_model_that_nobody_knows_needs_its_dimension(service: EmbeddingService) -> None:
-    with pytest.raises(NeedsAttention, match="Say it in the settings, as 'dimension'"):
+    with pytest.raises(NeedsAttention, match="Say it as 'dimension' of the embedding"):
         embedder_for(service, Impatient(), dimension=None)
     known = embedder_for(service, Impatient(), model="bge-m3:latest", dimension=None)
     assert known.dimension == 1024

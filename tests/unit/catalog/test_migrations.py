@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from alembic.autogenerate import compare_metadata
@@ -10,7 +11,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
-from drivefeed.catalog import access_tables, tables, usage_tables  # noqa: F401 (they fill the metadata)
+from drivefeed.catalog import (  # noqa: F401 (they fill the metadata)
+    access_tables,
+    index_tables,
+    tables,
+    usage_tables,
+)
 from drivefeed.catalog.columns import metadata
 from drivefeed.catalog.engine import migrate, sqlite_url
 
@@ -99,6 +105,42 @@ def test_an_older_catalog_keeps_its_rows(tmp_path: Path) -> None:
         row = connection.execute(text("SELECT state, sign_in, cloud, revision FROM accounts")).one()
     engine.dispose()
     assert tuple(row) == ("ok", None, "global", 1)
+
+
+def test_collections_that_were_facts_are_carried_over(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "old.db")
+    migrate(url, to="0003")
+    made = {"name": "index-2", "provider": "local", "model": "m", "dimension": 3}
+    fact = {
+        "active": made,
+        "building": made | {"name": "index-3", "model": "n"},
+        "old": ["index"],
+        "number": 3,
+        "leave_out": True,
+    }
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO facts (name, value) VALUES ('index:embedded', :value)"),
+            {"value": json.dumps(fact)},
+        )
+    migrate(url)
+    with engine.begin() as connection:
+        rows = connection.execute(
+            text(
+                "SELECT index_name, org_id, name, state, model, number, leave_out "
+                "FROM collections ORDER BY name"
+            )
+        )
+        found = [tuple(row) for row in rows]
+        left = connection.execute(text("SELECT count(*) FROM facts WHERE name LIKE 'index:%'"))
+        assert left.scalar_one() == 0
+    engine.dispose()
+    assert found == [
+        ("embedded", "", "index", "old", "m", 1, 0),
+        ("embedded", "", "index-2", "active", "m", 2, 0),
+        ("embedded", "", "index-3", "building", "n", 3, 1),
+    ]
 
 
 def test_there_is_one_line_of_migrations() -> None:

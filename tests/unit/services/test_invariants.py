@@ -94,6 +94,7 @@ BROKEN: dict[str, list[Callable[[], Facts]]] = {
         lambda: replace(GOOD, rounds={}),
         lambda: replace(GOOD, rounds={("live", 1): (False, 2)}),
         lambda: replace(GOOD, rounds={("live", 1): (True, 1)}),
+        lambda: replace(GOOD, partly_shown=frozenset({("live", 1)})),
     ],
     "extra_in_index": [
         lambda: replace(GOOD, rounds={**GOOD.rounds, ("old", 1): (False, 1)}),

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from drivefeed.indexer.library import Library
 from drivefeed.indexer.search import Searcher
 from drivefeed.indexer.shelf import Collection, Shelf
 from drivefeed.indexer.vectors.edge import EdgeIndex
@@ -46,7 +47,7 @@ def points(import_id: str, count: int, *, nearness: float, document: str = "d") 
 
 
 def searcher_of(index: EdgeIndex) -> Searcher:
-    return Searcher(Shelf(Collection("index", TwoNumbers(), index)))
+    return Searcher(Library(Shelf(Collection("index", TwoNumbers(), index))))
 
 
 def hash_of(name: str) -> int:

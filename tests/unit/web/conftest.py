@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from drivefeed.catalog.api_keys import FreshKey, create_key
+from drivefeed.catalog.collection_rows import Made
+from drivefeed.catalog.collections import begin_building, put_in_use, remember_active
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.lifecycle import Event
@@ -134,7 +136,14 @@ async def house(catalog: Catalog) -> AsyncIterator[House]:
     strange_org = await ensure_org(catalog, "stranger")
     key = await create_key(catalog, org_id=rig.org_id, name="owner's")
     strange_key = await create_key(catalog, org_id=strange_org, name="stranger's")
-    async with serving(catalog) as page:
+    made = Made("index", "local", "small", 4)
+    await remember_active(catalog, "embedded", made)
+    await begin_building(
+        catalog, "embedded", replace(made, model="large"), leave_out=False, org_id=rig.org_id
+    )
+    async with catalog.write("reindex.swap") as connection:
+        await put_in_use(connection, "embedded", rig.org_id)
+    async with serving(catalog, index="embedded") as page:
         clock = catalog.clock
         assert isinstance(clock, ManualClock)
         yield House(page, rig, key, strange_key, clock)

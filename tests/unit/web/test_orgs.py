@@ -76,6 +76,14 @@ async def test_another_orgs_key_finds_nothing_where_the_owner_finds_something(
     assert own >= 7
 
 
+async def test_each_is_told_in_which_collection_its_own_documents_are(house: House) -> None:
+    told = [(await house.get("/v1/index", key)).json() for key in (house.key, house.strange_key)]
+    facts = {"index": "embedded", "provider": "local", "dimension": 4, "distance": "cosine"}
+    own = f"index-org-{house.rig.org_id}-1"
+    assert told[0] == facts | {"collection": own, "model": "large"}
+    assert told[1] == facts | {"collection": "index", "model": "small"}
+
+
 async def test_without_a_key_nothing_is_told(house: House) -> None:
     for address in addresses(house):
         status, said = await answer(house, address, None)

@@ -136,6 +136,7 @@ async def test_the_description_of_the_api_knows_every_address(house: House) -> N
         "/v1/connections/{connection_id}",
         "/v1/connections/{connection_id}/files",
         "/v1/connections/{connection_id}/files/{item_id}",
+        "/v1/index",
         "/v1/search",
         "/v1/events",
         "/v1/usage",

@@ -15,6 +15,7 @@ from drivefeed.indexer.vectors.payload import (
     clean,
     conditions,
     from_payload,
+    of_org,
     of_round,
     placement,
     to_payload,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from drivefeed.ports import Point, SearchFilter
+    from drivefeed.ports import Point, RoundRow, SearchFilter
 
 _BATCH: Final = 256
 _SCROLL: Final = 1_000
@@ -106,12 +107,16 @@ class EdgeIndex:
         """Remove all points of a round; return how many there were."""
         return int(await self._call("remove", of_round(import_id, round_)))
 
+    async def remove_of(self, *, org_id: str) -> int:
+        """Remove all points of an organization; return how many there were."""
+        return int(await self._call("remove", of_org(org_id)))
+
     async def count(self, *, import_id: str | None = None, round_: int | None = None) -> int:
         """Count points exactly, of one round or of the whole collection."""
         return int(await self._call("count", of_round(import_id, round_)))
 
-    async def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
-        """Yield (import id, round, live, points) for everything in the index.
+    async def rounds(self, *, org_id: str | None = None) -> AsyncIterator[RoundRow]:
+        """Yield (import id, round, live, points) for all in the index, or for an organization's.
 
         Points are read a thousand at a time between other calls; what changes meanwhile may be
         told as it was or as it is.
@@ -119,7 +124,7 @@ class EdgeIndex:
         counts: Counter[tuple[str, int, bool]] = Counter()
         offset: str | None = None
         while True:
-            rows, offset = await self._call("scroll", offset, _SCROLL)
+            rows, offset = await self._call("scroll", offset, _SCROLL, of_org(org_id))
             counts.update((import_id, round_, live) for import_id, round_, live in rows)
             if offset is None:
                 break

@@ -125,6 +125,11 @@ def of_round(import_id: str | None, round_: int | None = None) -> list[Condition
     return must
 
 
+def of_org(org_id: str | None) -> list[Condition]:
+    """Return the conditions that select the points of an organization, or all."""
+    return [] if org_id is None else [("org_id", org_id)]
+
+
 def vector_of(point: Point, dimension: int) -> list[float]:
     """Return the dense vector as plain floats.
 

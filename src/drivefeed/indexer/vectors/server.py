@@ -16,6 +16,7 @@ from drivefeed.indexer.vectors.payload import (
     check_dimension,
     conditions,
     from_payload,
+    of_org,
     of_round,
     placement,
     to_payload,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from drivefeed.indexer.vectors.bm25 import Bm25
-    from drivefeed.ports import Point, SearchFilter
+    from drivefeed.ports import Point, RoundRow, SearchFilter
 
 _BATCH: Final = 128
 _SCROLL: Final = 1_000
@@ -148,9 +149,15 @@ class ServerIndex:
 
     async def remove(self, *, import_id: str, round_: int) -> int:
         """Remove all points of a round; return how many there were."""
+        return await self._remove(of_round(import_id, round_))
+
+    async def remove_of(self, *, org_id: str) -> int:
+        """Remove all points of an organization; return how many there were."""
+        return await self._remove(of_org(org_id))
+
+    async def _remove(self, must: Sequence[Condition]) -> int:
         from qdrant_client import models
 
-        must = of_round(import_id, round_)
         async with self._session("remove points") as client:
             count = await self._count(client, must)
             if count:
@@ -163,8 +170,8 @@ class ServerIndex:
         async with self._session("count points") as client:
             return await self._count(client, of_round(import_id, round_))
 
-    async def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
-        """Yield (import id, round, live, points) for everything in the index.
+    async def rounds(self, *, org_id: str | None = None) -> AsyncIterator[RoundRow]:
+        """Yield (import id, round, live, points) for all in the index, or for an organization's.
 
         Points are read a thousand at a time between other calls; what changes meanwhile may be
         told as it was or as it is.
@@ -175,6 +182,7 @@ class ServerIndex:
             async with self._session("list points") as client:
                 records, offset = await client.scroll(
                     self._collection,
+                    scroll_filter=filter_for(of_org(org_id)),
                     limit=_SCROLL,
                     offset=offset,
                     with_payload=["import_id", "round", "live"],

@@ -130,14 +130,17 @@ class Shard:
         return int(self._shard.count(edge.CountRequest(filter=_filter(must), exact=True)))
 
     def scroll(
-        self, offset: str | None, limit: int
+        self, offset: str | None, limit: int, must: Sequence[Condition]
     ) -> tuple[list[tuple[str, int, bool]], str | None]:
         """Return (import id, round, live) of a page of points, and where the next page begins."""
         import qdrant_edge as edge
 
         records, following = self._shard.scroll(
             edge.ScrollRequest(
-                offset=offset, limit=limit, with_payload=["import_id", "round", "live"]
+                offset=offset,
+                limit=limit,
+                filter=_filter(must),
+                with_payload=["import_id", "round", "live"],
             )
         )
         rows = [

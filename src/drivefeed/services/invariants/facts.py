@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.ports import ObjectStore
+    from drivefeed.ports import ObjectStore, RoundRow
 
 SAMPLED = 20
 """So many objects are read again, unless all are asked for."""
@@ -32,6 +32,7 @@ class Facts:
         books: what the catalog says.
         objects: size by key, of all objects in the store.
         rounds: (live, points) by import id and round, of all in the index.
+        partly_shown: rounds of which some points are live and others are not.
         read: SHA-256 by key, of the objects that were read again.
         left_over: unfinished uploads that are too old to be under way.
         usage: what does not agree in the books of usage, as sentences.
@@ -40,6 +41,7 @@ class Facts:
     books: Books
     objects: Mapping[str, int]
     rounds: Mapping[tuple[str, int], tuple[bool, int]]
+    partly_shown: frozenset[tuple[str, int]] = frozenset()
     read: Mapping[str, str] = field(default_factory=dict)
     left_over: int = 0
     usage: tuple[str, ...] = ()
@@ -48,7 +50,7 @@ class Facts:
 async def collect(
     catalog: Catalog,
     store: ObjectStore,
-    rounds: AsyncIterator[tuple[str, int, bool, int]],
+    rounds: AsyncIterator[RoundRow],
     *,
     sample: int | None = SAMPLED,
     old_ms: int = LEFT_OVER_AFTER_MS,
@@ -66,17 +68,33 @@ async def collect(
         PartDown, NeedsAttention: a part does not answer.
     """
     objects = {stored.key: stored.size async for stored in store.list("")}
-    found = {(import_id, round_): (live, count) async for import_id, round_, live, count in rounds}
+    found, partly = await _counted(rounds)
     left_over = await store.unfinished_uploads(before=catalog.clock.now() - old_ms)
     books = await read_books(catalog)
     return Facts(
         books=books,
         objects=objects,
         rounds=found,
+        partly_shown=partly,
         read=await _read_again(store, books, sample),
         left_over=left_over,
         usage=tuple(f"{one.org}: {words}" for one in await recount(catalog) for words in one.drift),
     )
+
+
+async def _counted(
+    rounds: AsyncIterator[RoundRow],
+) -> tuple[dict[tuple[str, int], tuple[bool, int]], frozenset[tuple[str, int]]]:
+    """Sum up each round: one that is in two collections has too many points."""
+    found: dict[tuple[str, int], tuple[bool, int]] = {}
+    partly: set[tuple[str, int]] = set()
+    async for import_id, round_, live, count in rounds:
+        key = (import_id, round_)
+        shown, before = found.get(key, (live, 0))
+        if shown is not live:
+            partly.add(key)
+        found[key] = (shown or live, before + count)
+    return found, frozenset(partly)
 
 
 async def _read_again(store: ObjectStore, books: Books, sample: int | None) -> dict[str, str]:

@@ -82,9 +82,11 @@ def _missing_in_index(facts: Facts) -> Iterator[str]:
     for one in facts.books.versions:
         if not one.indexed_here:
             continue
-        shown, count = facts.rounds.get((one.import_id, one.round), (False, 0))
+        key = (one.import_id, one.round)
+        shown, count = facts.rounds.get(key, (False, 0))
+        shown = shown and key not in facts.partly_shown
         if one.live and (not shown or count != one.chunks):
-            seen = "" if shown else ", not live"
+            seen = "" if shown else ", not all live" if key in facts.partly_shown else ", not live"
             yield f"{one.name}: {count} points{seen}, {one.chunks} are expected"
         elif one.state is State.SETTLED and not one.live and count < (one.chunks or 0):
             yield f"{one.name}: {count} points, hidden, {one.chunks} are expected"
