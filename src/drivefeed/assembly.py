@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.bootstrap import backend_credentials
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.gate import OPEN
+from drivefeed.domain.pace import Pace
 from drivefeed.embedding import index_name, open_collection, target_of
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -24,6 +25,8 @@ from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
+from drivefeed.services.subscriptions import Subscribing
+from drivefeed.sources.graph.subscriptions import GraphSubscriptions
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -162,7 +165,7 @@ def stages_of(
     backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     stages: list[StageRun] = [
-        Discover(catalog, parts.source),
+        Discover(catalog, parts.source, pace=pace_of(parts.settings)),
         Admit(catalog),
         Transfer(
             catalog,
@@ -205,9 +208,33 @@ async def open_page(parts: Parts) -> StatusPage | None:
         folder=settings.data_dir,
         seek=seek,
         credentials=backend_credentials(settings),
+        notifications_url=settings.notifications.url,
     )
     log("web").info("status_page", url=page.url)
     return page
+
+
+def pace_of(settings: Settings) -> Pace:
+    """Return how often drives are asked for changes. Looking takes half of the budget at most."""
+    told = settings.notifications
+    return Pace(
+        slowest_ms=round(settings.poll_slowest_seconds * 1000),
+        told_ms=round(told.poll_seconds * 1000),
+        revisit_ms=round(told.revisit_seconds * 1000),
+        looks_a_minute=settings.ru_per_minute * settings.ru_share / 2,
+    )
+
+
+def subscribing_of(parts: Parts, owner: str) -> Subscribing:
+    """Return what keeps Microsoft telling us of changes, or ends what there is of that."""
+    told = parts.settings.notifications
+    return Subscribing(
+        parts.catalog,
+        GraphSubscriptions(parts.source),
+        url=told.url.rstrip("/"),
+        lifetime_ms=round(told.lifetime_hours * 3_600_000),
+        owner=owner,
+    )
 
 
 def concurrency_of(settings: Settings) -> dict[Stage, int]:

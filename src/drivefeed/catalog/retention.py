@@ -47,6 +47,7 @@ KEPT: Final[dict[str, str]] = {
     "leases": "A lease's term, by which a late writer is told from the present one.",
     "facts": "What holds for the whole installation.",
     "audit_log": "Who did what; no part of drivefeed may forget that.",
+    "subscriptions": "Of whose changes Microsoft tells us; ended with their connections.",
     "reindexed": "What a reindex has built; the reindex removes it.",
 }
 """Tables of which no row is ever pruned, and why."""

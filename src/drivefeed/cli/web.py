@@ -55,6 +55,7 @@ async def _serve(
             folder=settings.data_dir,
             seek=_seek(settings),
             credentials=backend_credentials(settings),
+            notifications_url=settings.notifications.url,
         )
         link = await new_link(catalog, org, page.url) if opens else None
         _tell(page, link, is_open=not is_loopback(bind), as_json=as_json)

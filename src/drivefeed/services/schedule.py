@@ -12,6 +12,7 @@ from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.pace import REVISIT_MS
 from drivefeed.domain.redact import redact
 from drivefeed.services.loop import unbroken
 from drivefeed.telemetry import log
@@ -38,6 +39,7 @@ class Schedule:
     Args:
         is_whole: whether everything is looked after, or only this process's heartbeat.
         breakers: told when the catalog cannot be written, so that people see it.
+        revisit_ms: how long after word of a change its drive is asked once more.
 
     Attributes:
         beat_at: when the last heartbeat was written, by the monotonic clock.
@@ -53,8 +55,10 @@ class Schedule:
         role: str,
         is_whole: bool = True,
         breakers: Breakers | None = None,
+        revisit_ms: int = REVISIT_MS,
     ) -> None:
         self._catalog = catalog
+        self._revisit_ms = revisit_ms
         self._relay = relay
         self._store = store
         self._owner = owner
@@ -118,7 +122,7 @@ class Schedule:
             _log.warning("dead_owners_rows_due", count=freed)
 
     async def _wake(self) -> None:
-        await wake_due_drives(self._catalog)
+        await wake_due_drives(self._catalog, revisit_ms=self._revisit_ms)
 
     async def _turn(self) -> None:
         count = await turn_due(self._catalog)

@@ -7,6 +7,7 @@ import ipaddress
 import socket
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -14,6 +15,7 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.application import guarded, routes_of
 from drivefeed.web.backend_calls import callers_of
+from drivefeed.web.bell import Bell
 from drivefeed.web.connections import PatientProtocol
 from drivefeed.web.door import leaving_word
 from drivefeed.web.site import Site
@@ -44,6 +46,7 @@ class StatusPage:
         folder: the data folder, where it leaves word of itself for commands.
         seek: searches; None for pages without search.
         credentials: the secrets of backends that may say that a job ended, by name.
+        notifications_url: where Microsoft says that something changed; empty for nowhere.
 
     Attributes:
         site: what answers are made from; there once it is open.
@@ -59,6 +62,7 @@ class StatusPage:
         folder: Path | None = None,
         seek: Seek | None = None,
         credentials: Mapping[str, Credential] | None = None,
+        notifications_url: str = "",
     ) -> None:
         self._socket = bound(
             host, port, what="The status page", remedy="Choose another one with --port or web_port."
@@ -68,6 +72,9 @@ class StatusPage:
         self._address = address_of(host, here)
         self.site = Site(catalog, url.rstrip("/") or self._address, seek)
         self.site.callers = callers_of(credentials or {}, catalog.clock)
+        if notifications_url:
+            self.site.bell = Bell(catalog)
+            self.site.names = frozenset({urlsplit(notifications_url).hostname or ""})
         self._server: uvicorn.Server | None = None
         self._done = asyncio.Event()
 
@@ -91,10 +98,13 @@ class StatusPage:
         self._server.should_exit = self.site.watch.closed
         try:
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(self.site.watch.run(), name="status page")
+                beside = [group.create_task(self.site.watch.run(), name="status page")]
+                if self.site.bell is not None:
+                    beside.append(group.create_task(self.site.bell.run(), name="notifications"))
                 await self._server.serve(sockets=[self._socket])
                 self.site.watch.close()
-                watching.cancel()
+                for task in beside:
+                    task.cancel()
         finally:
             self._socket.close()
             self._done.set()

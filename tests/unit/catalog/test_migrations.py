@@ -10,7 +10,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
-from drivefeed.catalog import access_tables, tables, usage_tables  # noqa: F401 (they fill the metadata)
+from drivefeed.catalog import (  # noqa: F401 (they fill the metadata)
+    access_tables,
+    subscription_tables,
+    tables,
+    usage_tables,
+)
 from drivefeed.catalog.columns import metadata
 from drivefeed.catalog.engine import migrate, sqlite_url
 

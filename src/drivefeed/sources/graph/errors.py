@@ -45,6 +45,7 @@ class Scene(StrEnum):
     ITEM = "an item"
     CONTENT = "a file's content"
     HOST = "a file's content from the download host"
+    SUBSCRIPTION = "word of the drive's changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _not_understood(_: Refusal, scene: Scene, text: str) -> DrivefeedError | Non
 
 
 def _not_found(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
-    if scene in {Scene.ITEM, Scene.CONTENT}:
+    if scene in {Scene.ITEM, Scene.CONTENT, Scene.SUBSCRIPTION}:
         return NotFound(text)
     return _not_understood(refusal, scene, text)
 
