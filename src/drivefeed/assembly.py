@@ -25,8 +25,6 @@ from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
-from drivefeed.services.subscriptions import Subscribing
-from drivefeed.sources.graph.subscriptions import GraphSubscriptions
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -222,18 +220,6 @@ def pace_of(settings: Settings) -> Pace:
         told_ms=round(told.poll_seconds * 1000),
         revisit_ms=round(told.revisit_seconds * 1000),
         looks_a_minute=settings.ru_per_minute * settings.ru_share / 2,
-    )
-
-
-def subscribing_of(parts: Parts, owner: str) -> Subscribing:
-    """Return what keeps Microsoft telling us of changes, or ends what there is of that."""
-    told = parts.settings.notifications
-    return Subscribing(
-        parts.catalog,
-        GraphSubscriptions(parts.source),
-        url=told.url.rstrip("/"),
-        lifetime_ms=round(told.lifetime_hours * 3_600_000),
-        owner=owner,
     )
 
 

@@ -16,9 +16,7 @@ from drivefeed.assembly import (
     open_page,
     open_queue,
     open_reindexing,
-    pace_of,
     stages_of,
-    subscribing_of,
     windows_of,
 )
 from drivefeed.catalog import heartbeats
@@ -36,7 +34,6 @@ from drivefeed.services.ownership import IndexOwnership
 from drivefeed.services.pulse import Pulse
 from drivefeed.services.relay import Relay
 from drivefeed.services.schedule import Schedule
-from drivefeed.services.subscriptions import TICK_SECONDS
 from drivefeed.services.workers import Workers
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
@@ -293,13 +290,11 @@ class Daemon:
             role=self.role.name,
             is_whole=self.role.schedules,
             breakers=self.breakers,
-            revisit_ms=pace_of(parts.settings).revisit_ms,
         )
         if self.role.schedules:
             breakers = self.breakers
             notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
             schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
             await keep_house(schedule, parts, queue, owner=self.owner)
-            schedule.every(TICK_SECONDS, "subscriptions", subscribing_of(parts, self.owner).tick)
         schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
         return workers, relay, schedule

@@ -39,10 +39,10 @@ class Schedule:
     Args:
         is_whole: whether everything is looked after, or only this process's heartbeat.
         breakers: told when the catalog cannot be written, so that people see it.
-        revisit_ms: how long after word of a change its drive is asked once more.
 
     Attributes:
         beat_at: when the last heartbeat was written, by the monotonic clock.
+        revisit_ms: how long after word of a change its drive is asked once more.
     """
 
     def __init__(
@@ -55,10 +55,8 @@ class Schedule:
         role: str,
         is_whole: bool = True,
         breakers: Breakers | None = None,
-        revisit_ms: int = REVISIT_MS,
     ) -> None:
         self._catalog = catalog
-        self._revisit_ms = revisit_ms
         self._relay = relay
         self._store = store
         self._owner = owner
@@ -66,6 +64,7 @@ class Schedule:
         self._is_whole = is_whole
         self._breakers = breakers
         self.beat_at = time.monotonic()
+        self.revisit_ms = REVISIT_MS
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -122,7 +121,7 @@ class Schedule:
             _log.warning("dead_owners_rows_due", count=freed)
 
     async def _wake(self) -> None:
-        await wake_due_drives(self._catalog, revisit_ms=self._revisit_ms)
+        await wake_due_drives(self._catalog, revisit_ms=self.revisit_ms)
 
     async def _turn(self) -> None:
         count = await turn_due(self._catalog)
