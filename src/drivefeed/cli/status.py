@@ -79,8 +79,8 @@ async def untold_of(catalog: Catalog) -> list[str]:
     """Return the drives of whose changes Microsoft would not tell us, and why, in markup."""
     drives = {one.drive_id: one.name for one in await watched_drives(catalog)}
     return [
-        f"[yellow]![/] Microsoft does not tell of changes in '{escape(drives[one.drive_id])}', so it "
-        f"is asked as often as others: {escape(one.detail or '')}"
+        f"[yellow]![/] Microsoft does not tell of changes in '{escape(drives[one.drive_id])}', "
+        f"so it is asked as often as others: {escape(one.detail or '')}"
         for one in await all_subscriptions(catalog)
         if one.state is SubscriptionState.REFUSED and one.drive_id in drives
     ]
