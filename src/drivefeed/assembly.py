@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.bootstrap import backend_credentials
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.gate import OPEN
+from drivefeed.domain.pace import Pace
 from drivefeed.embedding import index_name
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -197,7 +198,7 @@ def stages_of(
     backends = parts.backends
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     stages: list[StageRun] = [
-        Discover(catalog, parts.source),
+        Discover(catalog, parts.source, pace=pace_of(parts.settings)),
         Admit(catalog),
         Transfer(
             catalog,
@@ -242,9 +243,21 @@ async def open_page(parts: Parts) -> StatusPage | None:
         seek=seek,
         index=index_name(settings),
         credentials=backend_credentials(settings),
+        notifications_url=settings.notifications.url,
     )
     log("web").info("status_page", url=page.url)
     return page
+
+
+def pace_of(settings: Settings) -> Pace:
+    """Return how often drives are asked for changes. Looking takes half of the budget at most."""
+    told = settings.notifications
+    return Pace(
+        slowest_ms=round(settings.poll_slowest_seconds * 1000),
+        told_ms=round(told.poll_seconds * 1000),
+        revisit_ms=round(told.revisit_seconds * 1000),
+        looks_a_minute=settings.ru_per_minute * settings.ru_share / 2,
+    )
 
 
 def concurrency_of(settings: Settings) -> dict[Stage, int]:

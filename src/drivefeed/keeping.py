@@ -19,6 +19,9 @@ from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
 from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
+from drivefeed.services.subscriptions import TICK_SECONDS as SUBSCRIPTION_SECONDS
+from drivefeed.services.subscriptions import Subscribing
+from drivefeed.sources.graph.subscriptions import GraphSubscriptions
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
@@ -66,8 +69,20 @@ def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
     return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())
 
 
+def subscribing_of(parts: Parts, owner: str) -> Subscribing:
+    """Return what keeps Microsoft telling us of changes, or ends what there is of that."""
+    told = parts.settings.notifications
+    return Subscribing(
+        parts.catalog,
+        GraphSubscriptions(parts.source),
+        url=told.url.rstrip("/"),
+        lifetime_ms=round(told.lifetime_hours * 3_600_000),
+        owner=owner,
+    )
+
+
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
-    """Have the recovery from a restore and the retention run on a schedule.
+    """Have the recovery from a restore, the retention and the subscriptions run on a schedule.
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
@@ -81,3 +96,6 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
     retention = retention_of(parts.settings, parts.catalog, owner)
     schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
     schedule.every(RETENTION_SECONDS, "retention", retention.tick)
+    schedule.revisit_ms = round(parts.settings.notifications.revisit_seconds * 1000)
+    subscribing = subscribing_of(parts, owner)
+    schedule.every(SUBSCRIPTION_SECONDS, "subscriptions", subscribing.tick)

@@ -132,6 +132,57 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SubscriptionWish:
+    """What a source is asked to tell of, and where.
+
+    Attributes:
+        url: where changes are told; ``lifecycle_url``, where the subscription's own fate is.
+        secret: the word that the source shows with each call; at most 128 characters.
+        expires_at: until when.
+    """
+
+    url: str
+    lifecycle_url: str
+    secret: str = field(repr=False)
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A subscription as the source granted it: its id there, and until when."""
+
+    remote_id: str
+    expires_at: int
+
+
+class ChangeNotifications(Protocol):
+    """A source that can say when something changed. What changed is always asked of ``delta``.
+
+    All methods raise as :meth:`Source.delta` does.
+    """
+
+    async def subscribe(self, drive: DriveRef, wish: SubscriptionWish) -> Granted:
+        """Ask to be told; the source calls ``wish.url`` before it answers."""
+        ...
+
+    async def renew(self, drive: DriveRef, remote_id: str, *, expires_at: int) -> Granted:
+        """Prolong a subscription.
+
+        Raises:
+            NotFound: the source does not know it (any more).
+        """
+        ...
+
+    async def unsubscribe(self, drive: DriveRef, remote_id: str) -> None:
+        """End a subscription; one that is gone is ended."""
+        ...
+
+    async def subscribed(self, drive: DriveRef, address: str) -> list[str]:
+        """Return the source's ids of the drive's subscriptions whose URL begins with an address."""
+        ...
+
+
 # --- the object store --------------------------------------------------------------------------
 
 

@@ -40,7 +40,12 @@ from drivefeed.settings_folders import (  # noqa: TC001 (pydantic reads it when 
     ConnectionSettings,
 )
 from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
-from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
+from drivefeed.settings_outward import (
+    Channels,
+    NotificationSettings,
+    OutboundSettings,
+    WatchSettings,
+)
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
 PAGE_URL = r"https?://[^/?#@\\\s]+/?"
@@ -104,7 +109,15 @@ class Settings(BaseSettings):
     accounts: list[AccountSettings] = Field(default=[], description="Sign-ins to Microsoft.")
     connections: list[ConnectionSettings] = Field(default=[], description="Folders to follow.")
     poll_seconds: Annotated[float, Field(ge=0.2)] = Field(
-        default=60.0, description="How often each drive is asked for changes."
+        default=60.0, description="How often a busy drive is asked for changes."
+    )
+    poll_slowest_seconds: Annotated[float, Field(ge=0.2)] = Field(
+        default=300.0,
+        description="How often a drive is asked in which nothing changed for hours; where a "
+        "connection has an interval of its own, that one counts.",
+    )
+    notifications: NotificationSettings = Field(
+        default=NotificationSettings(), description="Whether Microsoft tells us of changes."
     )
     backend_deadline_seconds: Annotated[float, Field(gt=0)] = Field(
         default=6 * 3600.0, description="After this time a backend that has not finished is late."

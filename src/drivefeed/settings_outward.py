@@ -9,6 +9,10 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from drivefeed.setting_sections import Section
 
+_PUBLIC = r"https://[^/?#@\\\s]+/?"
+_LOOPBACK = r"http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/?"
+"""For a look-alike of Graph on this machine; Microsoft calls no http address."""
+
 
 class ChannelSettings(Section):
     """Where notices go."""
@@ -100,6 +104,32 @@ class WatchSettings(Section):
     )
     down_minutes: Annotated[float, Field(gt=0)] = Field(
         default=15.0, description="Minutes that a part is down until it is told."
+    )
+
+
+class NotificationSettings(Section):
+    """Whether Microsoft tells us of changes, so that they need not wait for the next look.
+
+    Drives are asked anyway, only less often. It needs an address that Microsoft reaches from the
+    internet; behind it, nothing but /notifications/ has to be let through to the status page.
+    """
+
+    url: Annotated[str, Field(pattern=rf"^({_PUBLIC}|{_LOOPBACK})?$")] = Field(
+        default="",
+        description="https:// and the host under which Microsoft reaches us; empty for polling "
+        "alone.",
+    )
+    lifetime_hours: Annotated[float, Field(ge=1, le=705)] = Field(
+        default=72.0, description="For how long one subscription is; it is renewed at half of it."
+    )
+    poll_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
+        default=3600.0,
+        description="How often a drive is asked anyway while Microsoft tells us of its changes.",
+    )
+    revisit_seconds: Annotated[float, Field(ge=0, le=600)] = Field(
+        default=45.0,
+        description="After a word the drive is asked at once, and after this time again: what "
+        "delta shows lags behind.",
     )
 
 

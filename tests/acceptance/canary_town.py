@@ -175,7 +175,12 @@ class Town:
         }
         lines = [
             f"redis_url = {json.dumps(self.redis_url)}",
-            *("poll_seconds = 0.3", 'log_level = "debug"', "log_json = true"),
+            *(
+                "poll_seconds = 0.3",
+                "poll_slowest_seconds = 0.3",
+                'log_level = "debug"',
+                "log_json = true",
+            ),
             *(f"web_port = {self.port}", "ru_per_minute = 1000000", "shutdown_seconds = 5"),
             *("[attempts]", "transfer = 2", "[[notices]]", 'name = "hook"', 'kind = "webhook"'),
             *(f'url = "http://127.0.0.1:{free_port()}/in"', f'secret = "{WEBHOOK_SECRET}"'),

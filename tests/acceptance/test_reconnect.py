@@ -28,6 +28,7 @@ class PersonalDaemon(Daemon):
         del grace, more, connection
         lines = [
             f"poll_seconds = {poll}",
+            f"poll_slowest_seconds = {poll}",
             "log_json = true",
             "ru_per_minute = 1000000",
             "[[connections]]",

@@ -191,6 +191,7 @@ async def running_flow(
             redis_url=valkey.url,
             s3=S3Settings(bucket=BUCKET, **_as_settings(seaweed, s3)),
             poll_seconds=0.2,
+            poll_slowest_seconds=0.2,
             shutdown_seconds=2.0,
             connections=[ConnectionSettings(account="sim", drive_id=sim.drive.id)],
         )

@@ -99,6 +99,7 @@ class Village:
             data,
             redis_url=self.valkey.url,
             poll_seconds=0.2,
+            poll_slowest_seconds=0.2,
             shutdown_seconds=5.0,
             connections=[
                 ConnectionSettings(

@@ -83,6 +83,7 @@ class Town:
         embedding | {"model": "second"}
         lines = [
             "poll_seconds = 0.6",
+            "poll_slowest_seconds = 0.6",
             "log_json = true",
             "ru_per_minute = 1000000",
             "shutdown_seconds = 2.0",

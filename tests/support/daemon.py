@@ -99,6 +99,7 @@ class Daemon:
         }
         lines = [
             f"poll_seconds = {poll}",
+            f"poll_slowest_seconds = {poll}",
             "log_json = true",
             "ru_per_minute = 1000000",
             more,

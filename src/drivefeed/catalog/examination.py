@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sqlalchemy import MetaData, create_engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
-from drivefeed.catalog import access_tables, tables
+from drivefeed.catalog import access_tables, subscription_tables, tables
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.columns import metadata
 from drivefeed.catalog.engine import is_postgres, newest_migration
@@ -287,4 +287,8 @@ async def newest_failures(catalog: Catalog, *, limit: int) -> list[dict[str, str
         return [dict(row) for row in rows.mappings()]
 
 
-_EVERY_TABLE = (access_tables, tables)  # their import registers them with `metadata`
+_EVERY_TABLE = (
+    access_tables,
+    subscription_tables,
+    tables,
+)  # their import registers them with `metadata`

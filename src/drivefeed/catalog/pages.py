@@ -13,6 +13,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.deciding import FOLDERS, decide, look_at_roots
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
+from drivefeed.catalog.pacing import pace_in
 from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tree import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.pace import Pace
     from drivefeed.domain.remote import DeltaPage
 
 CHUNK = 500
@@ -93,6 +95,8 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + 1,
         }
+        if any(row.dirty for row in plan.rows):
+            values["changed_at"] = now
         if page.delta_link is not None:
             if current.enumerating:
                 await bury_unseen(connection, drive.drive_id, generation=current.generation)
@@ -101,11 +105,14 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
         return await drive_in(connection, drive.drive_id)
 
 
-async def settle_some(catalog: Catalog, drive_id: str) -> bool:
+async def settle_some(catalog: Catalog, drive_id: str, pace: Pace | None = None) -> bool:
     """Make some of the decisions that a completed round left; True while there are more.
 
     First every item is decided, and what would leave is only noted; then each connection's
     removals are counted, braked or applied. The last step ends the round.
+
+    Args:
+        pace: how soon the next round follows; None for the settings' pace.
     """
     now = catalog.clock.now()
     async with catalog.write("settling", beside=True) as connection:
@@ -133,7 +140,13 @@ async def settle_some(catalog: Catalog, drive_id: str) -> bool:
             if await apply_leaving(connection, each, now=now, limit=CHUNK):
                 return True
         await connection.execute(
-            update(drives).where(drives.c.id == drive_id).values(settling=False, last_round_at=now)
+            update(drives)
+            .where(drives.c.id == drive_id)
+            .values(
+                settling=False,
+                last_round_at=now,
+                pace_ms=pace and await pace_in(connection, drive, pace, now=now),
+            )
         )
     return False
 

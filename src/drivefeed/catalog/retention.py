@@ -47,6 +47,7 @@ KEPT: Final[dict[str, str]] = {
     "leases": "A lease's term, by which a late writer is told from the present one.",
     "facts": "What holds for the whole installation.",
     "audit_log": "Who did what; no part of drivefeed may forget that.",
+    "subscriptions": "Of whose changes Microsoft tells us; ended with their connections.",
     "reindexed": "What a reindex has built; the reindex removes it.",
     "collections": "What the index is made with; a reindex removes what is over.",
     "org_embeddings": "What organizations chose; a choice that nothing needs goes with a reindex.",

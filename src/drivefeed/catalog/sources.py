@@ -7,18 +7,20 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import BigInteger, bindparam, exists, func, select
+from sqlalchemy import BigInteger, bindparam, exists, func, select, update
 
 from drivefeed.catalog import reminders
+from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.model import Connection, Policy
+from drivefeed.domain.pace import REVISIT_MS
 from drivefeed.domain.remote import DriveRef
 
 if TYPE_CHECKING:
-    from sqlalchemy import RowMapping
+    from sqlalchemy import BindParameter, RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
@@ -37,6 +39,8 @@ class Drive:
         cursor: the link to follow next; None to start an enumeration.
         enumerating: whether the round under way lists everything.
         settling: whether a completed round still has decisions to make.
+        changed_at: when a page told of a change last.
+        pace_ms: between its rounds, where its changes suggest another pace than the settings'.
     """
 
     drive_id: str
@@ -54,6 +58,8 @@ class Drive:
     pages_in_round: int
     interval_ms: int
     last_round_at: int | None
+    changed_at: int | None
+    pace_ms: int | None
     hold: Reason | None
     attention: Reason | None
     detail: str | None
@@ -92,6 +98,8 @@ def drive_of(row: RowMapping) -> Drive:
         pages_in_round=row["pages_in_round"],
         interval_ms=row["interval_ms"],
         last_round_at=row["last_round_at"],
+        changed_at=row["changed_at"],
+        pace_ms=row["pace_ms"],
         hold=reason_of(row["hold"]),
         attention=reason_of(row["attention"]),
         detail=row["detail"],
@@ -137,8 +145,9 @@ async def wake_drive(connection: AsyncConnection, drive: Drive, *, due_at: int) 
 
 
 # The shortest interval of its connections counts; a drive without one that flows rests.
+PACE = func.coalesce(connections.c.interval_ms, drives.c.pace_ms, drives.c.interval_ms)
 _SHORTEST = (
-    select(func.min(func.coalesce(connections.c.interval_ms, drives.c.interval_ms)))
+    select(func.min(PACE))
     .where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
     .scalar_subquery()
 )
@@ -146,27 +155,47 @@ _OCCUPIED = exists().where(
     reminders_table.c.subject_id == drives.c.id,
     reminders_table.c.due_at.is_not(None) | reminders_table.c.owner.is_not(None),
 )
+_NOW: BindParameter[int] = bindparam("now", type_=BigInteger)
+_REVISIT_AT = drives.c.told_at + bindparam("revisit_ms", type_=BigInteger)
+_TOLD = drives.c.told_at.is_not(None) & (
+    drives.c.woken_at.is_(None)
+    | (drives.c.woken_at <= drives.c.told_at)
+    # What delta shows lags behind, so that a drive is asked once more some time after the word.
+    | ((drives.c.woken_at < _REVISIT_AT) & (_REVISIT_AT <= _NOW))
+)
 # Asked every second of an idle day, so it is put together once.
 _DUE = select(drives).where(
     _SHORTEST.is_not(None),
-    drives.c.last_round_at.is_(None)
-    | (drives.c.last_round_at + _SHORTEST <= bindparam("now", type_=BigInteger)),
+    drives.c.last_round_at.is_(None) | (drives.c.last_round_at + _SHORTEST <= _NOW) | _TOLD,
     ~_OCCUPIED,
 )
 
 
-async def wake_due_drives(catalog: Catalog) -> int:
-    """Make the sync due of every drive whose interval is over; return how many."""
+async def wake_due_drives(catalog: Catalog, *, revisit_ms: int = REVISIT_MS) -> int:
+    """Make the sync due of every drive whose interval is over, or of which a change was told.
+
+    Args:
+        revisit_ms: how long after such a word the drive is asked once more.
+
+    Returns:
+        How many.
+    """
     now = catalog.clock.now()
+    asked = {"now": now, "revisit_ms": revisit_ms}
     async with catalog.read() as connection:
-        if (await connection.execute(_DUE, {"now": now})).first() is None:
+        if (await connection.execute(_DUE, asked)).first() is None:
             return 0
     async with catalog.write("wake") as connection:
         # Another scheduler may have seen them as well, and been first.
-        rows = await connection.execute(_DUE, {"now": now})
+        rows = await connection.execute(_DUE, asked)
         due = [drive_of(row) for row in rows.mappings()]
         for drive in due:
             await wake_drive(connection, drive, due_at=now)
+        for some in batches(drive.drive_id for drive in due):
+            # A word that comes in this very millisecond is one about what is looked at now.
+            await connection.execute(
+                update(drives).where(drives.c.id.in_(some)).values(woken_at=now + 1)
+            )
     return len(due)
 
 

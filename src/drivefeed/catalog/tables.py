@@ -99,6 +99,12 @@ drives = Table(
     Column("pages_in_round", Integer, nullable=False, server_default="0"),
     Column("interval_ms", BigInteger, nullable=False),
     instant("last_round_at"),
+    # When Microsoft told of a change, a look began because one was due, and a change was found.
+    instant("told_at"),
+    instant("woken_at"),
+    instant("changed_at"),
+    # How long between looks, as its changes of late suggest; null for `interval_ms`.
+    Column("pace_ms", BigInteger),
     code("hold"),
     code("attention"),
     Column("detail", Text),

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from drivefeed.catalog.gate import read_gates
 from drivefeed.catalog.parts_down import read_down, youngest_start
 from drivefeed.catalog.progress import FILES, STANDING, WHY, Standing
+from drivefeed.catalog.sources import PACE
 from drivefeed.catalog.tables import (
     accounts,
     connections,
@@ -169,7 +170,7 @@ async def _connections(
             drives.c.detail.label("drive_detail"),
             drives.c.hold.label("drive_hold"),
             drives.c.enumerating,
-            func.coalesce(connections.c.interval_ms, drives.c.interval_ms).label("pace"),
+            PACE.label("pace"),
             drives.c.last_round_at,
             drives.c.account_id,
         )

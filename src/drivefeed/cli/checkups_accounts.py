@@ -201,7 +201,8 @@ class AccountChecks:
         ago = duration_of(late / 1000)
         words = f"'{name}' can be read; its last round ended {ago} ago."
         is_running = self._doctor.client is not None
-        if is_running and late > max(_LATE_ROUNDS * drive.interval_ms, _LEAST_LATE_MS):
+        pace = drive.pace_ms or drive.interval_ms
+        if is_running and late > max(_LATE_ROUNDS * pace, _LEAST_LATE_MS):
             remedy = "Look at the queue 'discover' on Bull Board and in the daemon's log."
             return yellow("drive", words, remedy, subject=name)
         return green("drive", words, subject=name)

@@ -204,6 +204,7 @@ def settings_of_demo(
 
 _TOML = """# Written by 'drivefeed demo' at its start.
 poll_seconds = 1.0
+poll_slowest_seconds = 1.0
 log_json = true
 # graphsim grants as many resource units as we ask for.
 ru_per_minute = 1000000

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog.gate import gates_told
 from drivefeed.catalog.parts_down import parts_down
 from drivefeed.catalog.progress import Progress, Standing, progress_of
+from drivefeed.catalog.subscriptions import all_subscriptions, watched_drives
 from drivefeed.catalog.usage import usage_of
 from drivefeed.cli.context import existing_catalog, run, settings_for_commands
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.subscription import SubscriptionState
 from drivefeed.services.standings import progress_dict, troubles_of, word_of
 from drivefeed.services.usage_words import usage_sentence
 
@@ -48,7 +50,7 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found, limits, gates, down = run(_looked())
+    found, notes, gates, down = run(_looked())
     if as_json:
         print_json([progress_dict(one) | {"parts_down": down} for one in found])
         return
@@ -59,7 +61,7 @@ def show_status(*, as_json: bool) -> None:
         return
     say(progress_table(found))
     say_reasons(found)
-    for words in limits:
+    for words in notes:
         say(words)
     for host, gate in gates.items():
         say(f"[yellow]![/] [bold]{escape(host)}[/]: {escape(gate.words)}")
@@ -74,16 +76,28 @@ async def limits_of(catalog: Catalog) -> list[str]:
     ]
 
 
+async def untold_of(catalog: Catalog) -> list[str]:
+    """Return the drives of whose changes Microsoft would not tell us, and why, in markup."""
+    drives = {one.drive_id: one.name for one in await watched_drives(catalog)}
+    return [
+        f"[yellow]![/] Microsoft does not tell of changes in '{escape(drives[one.drive_id])}', "
+        f"so it is asked as often as others: {escape(one.detail or '')}"
+        for one in await all_subscriptions(catalog)
+        if one.state is SubscriptionState.REFUSED and one.drive_id in drives
+    ]
+
+
 async def _looked() -> tuple[list[Progress], list[str], dict[str, Gate], dict[str, str]]:
     from drivefeed.cli.health import health_of
 
     async with existing_catalog() as catalog:
-        found, limits = await progress_of(catalog), await limits_of(catalog)
+        found = await progress_of(catalog)
+        notes = [*await limits_of(catalog), *await untold_of(catalog)]
         gates = await gates_told(catalog)
         told = await parts_down(catalog)
     # What this machine's process says is newer, and it can tell of the catalog itself.
     here: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
-    return found, limits, gates, {name: one.words for name, one in told.items()} | here
+    return found, notes, gates, {name: one.words for name, one in told.items()} | here
 
 
 def progress_table(found: list[Progress]) -> Table:

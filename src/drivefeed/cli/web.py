@@ -58,6 +58,7 @@ async def _serve(
             seek=_seek(settings),
             index=index_name(settings),
             credentials=backend_credentials(settings),
+            notifications_url=settings.notifications.url,
         )
         link = await new_link(catalog, org, page.url) if opens else None
         _tell(page, link, is_open=not is_loopback(bind), as_json=as_json)

@@ -13,6 +13,7 @@ from drivefeed.catalog.quota_limits import turn_due
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
+from drivefeed.domain.pace import REVISIT_MS
 from drivefeed.domain.redact import redact
 from drivefeed.services.loop import unbroken
 from drivefeed.telemetry import log
@@ -43,6 +44,7 @@ class Schedule:
 
     Attributes:
         beat_at: when the last heartbeat was written, by the monotonic clock.
+        revisit_ms: how long after word of a change its drive is asked once more.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Schedule:
         self.beat_at = time.monotonic()
         self._down: dict[str, Down] = {}
         self._down_told: dict[str, Down] | None = None
+        self.revisit_ms = REVISIT_MS
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -140,7 +143,7 @@ class Schedule:
             _log.warning("dead_owners_rows_due", count=freed)
 
     async def _wake(self) -> None:
-        await wake_due_drives(self._catalog)
+        await wake_due_drives(self._catalog, revisit_ms=self.revisit_ms)
 
     async def _turn(self) -> None:
         count = await turn_due(self._catalog)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.pace import Pace
     from drivefeed.ports import Delivery, Source
 
 _LONGEST_RUN_SECONDS = 60.0
@@ -75,9 +76,10 @@ class Discover(SubjectStage):
     parts = (Part.SOURCE,)
     _subject = "drive_id"
 
-    def __init__(self, catalog: Catalog, source: Source) -> None:
+    def __init__(self, catalog: Catalog, source: Source, *, pace: Pace | None = None) -> None:
         super().__init__(catalog)
         self._source = source
+        self._pace = pace
 
     async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
         """Follow changes for at most a minute; go on at once where there is more."""
@@ -96,7 +98,7 @@ class Discover(SubjectStage):
         started = time.monotonic()
         while time.monotonic() - started < _LONGEST_RUN_SECONDS:
             if drive.settling:
-                while await pages.settle_some(self.catalog, drive.drive_id):
+                while await pages.settle_some(self.catalog, drive.drive_id, self._pace):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
                 # What waited for a sign-in or a right is not asked for one by one.

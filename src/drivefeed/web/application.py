@@ -15,7 +15,7 @@ from drivefeed import __version__
 from drivefeed.catalog.examination import answers
 from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.telemetry import log
-from drivefeed.web import api, backend_calls, events, pages, signing, usage
+from drivefeed.web import api, backend_calls, change_calls, events, pages, signing, usage
 from drivefeed.web.guard import Guard
 from drivefeed.web.problems import (
     PROBLEM_TYPE,
@@ -38,6 +38,7 @@ ROUTERS = (
     usage.router,
     events.router,
     backend_calls.router,
+    change_calls.router,
 )
 """All addresses but /healthz, the files under /static and the description of the API."""
 
@@ -82,7 +83,7 @@ def routes_of(site: Site) -> FastAPI:
 
 def guarded(app: FastAPI) -> ASGIApp:
     """Return the application as it is served."""
-    return Guard(app, names={app.state.site.host_name})
+    return Guard(app, names={app.state.site.host_name, *app.state.site.names})
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -146,4 +147,4 @@ def _answer(request: Request, problem: Problem) -> Response:
 
 
 def _is_page(request: Request) -> bool:
-    return not request.url.path.startswith(("/v1/", "/events"))
+    return not request.url.path.startswith(("/v1/", "/events", "/notifications/"))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from drivefeed.web.application import guarded, routes_of
 from drivefeed.web.backend_calls import callers_of
+from drivefeed.web.bell import Bell
 from drivefeed.web.door import leaving_word
 from drivefeed.web.listening import address_of, bound, server_of
 from drivefeed.web.site import Site
@@ -37,6 +39,7 @@ class StatusPage:
         seek: searches; None for pages without search.
         index: what the catalog calls the vector index.
         credentials: the secrets of backends that may say that a job ended, by name.
+        notifications_url: where Microsoft says that something changed; empty for nowhere.
 
     Attributes:
         site: what answers are made from; there once it is open.
@@ -53,6 +56,7 @@ class StatusPage:
         seek: Seek | None = None,
         index: str = "",
         credentials: Mapping[str, Credential] | None = None,
+        notifications_url: str = "",
     ) -> None:
         self._socket = bound(
             host, port, what="The status page", remedy="Choose another one with --port or web_port."
@@ -62,6 +66,9 @@ class StatusPage:
         self._address = address_of(host, here)
         self.site = Site(catalog, url.rstrip("/") or self._address, seek, index)
         self.site.callers = callers_of(credentials or {}, catalog.clock)
+        if notifications_url:
+            self.site.bell = Bell(catalog)
+            self.site.names = frozenset({urlsplit(notifications_url).hostname or ""})
         self._server: SignalFree | None = None
         self._done = asyncio.Event()
 
@@ -85,10 +92,13 @@ class StatusPage:
         self._server.should_exit = self.site.watch.closed
         try:
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(self.site.watch.run(), name="status page")
+                beside = [group.create_task(self.site.watch.run(), name="status page")]
+                if self.site.bell is not None:
+                    beside.append(group.create_task(self.site.bell.run(), name="notifications"))
                 await self._server.serve(sockets=[self._socket])
                 self.site.watch.close()
-                watching.cancel()
+                for task in beside:
+                    task.cancel()
         finally:
             self._socket.close()
             self._done.set()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.web.backend_calls import Caller
+    from drivefeed.web.bell import Bell
 
 Seek = Callable[[str, str, int], Awaitable[list[dict[str, Any]]]]
 """Search: the org's name, the query and a limit in; hits as of ``services.find`` out.
@@ -37,6 +38,8 @@ class Site:
         seek: searches; None where these pages have no search.
         index: what the catalog calls the vector index.
         callers: backends that may say that a job ended, by name.
+        bell: hears that something changed; None where nobody was asked to say so.
+        names: further host names that we answer to.
         pieces: parts of pages that were made for listeners, by org, with their view's number.
     """
 
@@ -49,6 +52,8 @@ class Site:
     templates: Environment = field(init=False)
     pieces: dict[str, tuple[int, dict[str, str]]] = field(default_factory=dict)
     callers: Mapping[str, Caller] = field(default_factory=dict)
+    bell: Bell | None = None
+    names: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.watch = Watch(self.catalog)

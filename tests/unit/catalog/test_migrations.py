@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, text
 from drivefeed.catalog import (  # noqa: F401 (they fill the metadata)
     access_tables,
     index_tables,
+    subscription_tables,
     tables,
     usage_tables,
 )

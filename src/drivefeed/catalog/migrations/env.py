@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from alembic import context
 
-from drivefeed.catalog import access_tables, index_tables, tables  # noqa: F401 (they fill the metadata)
+from drivefeed.catalog import (  # noqa: F401 (they fill the metadata)
+    access_tables,
+    index_tables,
+    subscription_tables,
+    tables,
+    usage_tables,
+)
 from drivefeed.catalog.columns import metadata
 
 connection = context.config.attributes["connection"]

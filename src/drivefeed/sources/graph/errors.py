@@ -46,6 +46,7 @@ class Scene(StrEnum):
     CONTENT = "a file's content"
     HOST = "a file's content from the download host"
     LABELS = "a file's sensitivity labels"
+    SUBSCRIPTION = "word of the drive's changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def _not_understood(_: Refusal, scene: Scene, text: str) -> DrivefeedError | Non
 
 
 def _not_found(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
-    if scene in {Scene.ITEM, Scene.CONTENT}:
+    if scene in {Scene.ITEM, Scene.CONTENT, Scene.SUBSCRIPTION}:
         return NotFound(text)
     return _not_understood(refusal, scene, text)
 

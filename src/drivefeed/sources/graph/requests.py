@@ -23,6 +23,7 @@ class GraphRequests:
         from msgraph.generated.drives.drives_request_builder import DrivesRequestBuilder
 
         self.account = account
+        self.adapter = adapter
         self._drives = DrivesRequestBuilder(adapter, {"baseurl": account.base_url})
         # The builders import their modules when first used; this is still the thread.
         self.content_request("warm", "up")

@@ -1,7 +1,7 @@
-"""What makes many organizations at home: an embedding, and a collection, of one's own.
+"""What many organizations and Microsoft Graph need: an embedding of one's own, words about changes.
 
 Instants are milliseconds since the epoch. What each table is for is told in
-``drivefeed.catalog.index_tables``.
+``drivefeed.catalog.tables``, ``index_tables`` and ``subscription_tables``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _FACT = "index:"
 def upgrade() -> None:
     """Make what is new, a part at a time."""
     _embeddings_of_orgs()
+    _notifications()
 
 
 def _embeddings_of_orgs() -> None:
@@ -98,3 +99,26 @@ def _collections_of(index_name: str, known: dict[str, Any]) -> list[dict[str, An
         }
         for made, state, number, leave_out in found
     ]
+
+
+def _notifications() -> None:
+    for name in ("told_at", "woken_at", "changed_at", "pace_ms"):
+        op.add_column("drives", sa.Column(name, sa.BigInteger()))
+    op.create_table(
+        "subscriptions",
+        sa.Column("drive_id", sa.String(64), nullable=False),
+        sa.Column("subscription_id", sa.String(64), nullable=False),
+        sa.Column("account_id", sa.String(64), nullable=False),
+        sa.Column("state", sa.String(20), nullable=False),
+        sa.Column("secret_hash", sa.String(64), nullable=False),
+        sa.Column("remote_id", sa.Text()),
+        sa.Column("asked_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger()),
+        sa.Column("retry_at", sa.BigInteger()),
+        sa.Column("failures", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("wants_renewal", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("detail", sa.Text()),
+        sa.PrimaryKeyConstraint("drive_id", name="pk_subscriptions"),
+        sa.ForeignKeyConstraint(["drive_id"], ["drives.id"], name="fk_subscriptions_drive_id"),
+        sa.UniqueConstraint("subscription_id", name="uq_subscriptions_subscription_id"),
+    )
