@@ -193,7 +193,7 @@ class _Probe:
             if isinstance(error, NeedsAttention):
                 error = forbidden(error, self._claims, scene)
             raise error
-        await client.gate.passed()
+        await client.went_through(response)
         return response
 
     def _passed(self, name: str, sentence: str) -> None:
