@@ -26,7 +26,7 @@ class RedisScript:
 
     def __init__(self, url: str, text: str) -> None:
         self._url = url
-        self._client = producer_client(url)
+        self._client = producer_client(url, retries=1)
         self._script = self._client.register_script(text)
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int | float]) -> list[Any]:

@@ -97,7 +97,8 @@ class LocalBook:
         ahead = 0
         if first is not me:
             ahead = sum(one.ticket.cost for one in others if one is first or _goes_before(one, me))
-        missing = ahead + min(float(ticket.cost), self.budget.burst) - self._tokens
+        # Sums of fractions differ in their last digit.
+        missing = ahead + min(float(ticket.cost), self.budget.burst) - self._tokens - 1e-6
         if missing <= 0:
             self._go(ticket, top, heads.keys(), now)
             return Verdict(go=True, since=since, throttled_ms=self._throttled(now))
