@@ -16,8 +16,8 @@ from graphsim.admin_answers import Refused, answered, safe
 from graphsim.admin_directory import DirectoryAdmin
 from graphsim.bodies import Body, SyntheticBody
 from graphsim.clock import ManualClock
-from graphsim.drives import Drive, MemoryDrive, Quirks
-from graphsim.faults import KINDS, Fault
+from graphsim.drives import MemoryDrive
+from graphsim.fault_scripts import as_fault, changed_quirks, parse_script, run_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from graphsim.app import Application
+    from graphsim.drive import Drive
     from graphsim.items import Item
 
 
@@ -73,13 +74,15 @@ class _Admin:
         return answered(self._app.faults.waiting())
 
     async def add_faults(self, request: Request) -> Response:
-        """Take one fault or a list of them."""
-        faults = msgspec.json.decode(await request.body(), type=list[Fault] | Fault)
-        added = faults if isinstance(faults, list) else [faults]
-        for fault in added:
-            if fault.kind not in KINDS:
-                raise Refused(f"There is no fault called {fault.kind}; choose from {KINDS}.")
-        return answered([self._app.faults.insert(fault) for fault in added], 201)
+        """Take one fault, a list of them, or a script in TOML."""
+        if "toml" in request.headers.get("content-type", ""):
+            script = parse_script((await request.body()).decode())
+            return answered(run_script(script, self._app), 201)
+        given = msgspec.json.decode(
+            await request.body(), type=list[dict[str, Any]] | dict[str, Any]
+        )
+        faults = [as_fault(one) for one in (given if isinstance(given, list) else [given])]
+        return answered([self._app.faults.insert(fault) for fault in faults], 201)
 
     async def clear_faults(self, request: Request) -> Response:
         number = request.query_params.get("id")
@@ -132,8 +135,7 @@ class _Admin:
 
     async def set_quirks(self, request: Request) -> Response:
         drive = self._drive(request)
-        wanted = {**msgspec.to_builtins(drive.quirks), **msgspec.json.decode(await request.body())}
-        drive.quirks = msgspec.convert(wanted, Quirks)
+        drive.quirks = changed_quirks(drive.quirks, msgspec.json.decode(await request.body()))
         return answered(drive.quirks)
 
     async def expire_tokens(self, request: Request) -> Response:

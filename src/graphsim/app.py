@@ -22,7 +22,7 @@ from graphsim.tenancy import App, Person
 
 if TYPE_CHECKING:
     from graphsim.clock import ServerClock
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Site
     from graphsim.seals import Seals
     from graphsim.tenancy import Directory
@@ -59,7 +59,7 @@ class Application:
         self.drives = self.estate.drives
         self.clock = clock
         self._seals = seals
-        self.faults = Faults()
+        self.faults = Faults(clock)
         self.log = RequestLog()
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
