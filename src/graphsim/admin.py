@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from graphsim.admin_answers import Refused, answered, safe
 from graphsim.admin_directory import DirectoryAdmin
+from graphsim.admin_watch import WatchAdmin
 from graphsim.bodies import Body, SyntheticBody
 from graphsim.clock import ManualClock
 from graphsim.drives import MemoryDrive
@@ -53,9 +54,6 @@ def admin_app(app: Application) -> Starlette:
         ("/faults", ["GET"], admin.list_faults),
         ("/faults", ["POST"], admin.add_faults),
         ("/faults", ["DELETE"], admin.clear_faults),
-        ("/log", ["GET"], admin.read_log),
-        ("/log", ["DELETE"], admin.clear_log),
-        ("/counters", ["GET"], admin.counters),
         ("/drives", ["GET"], admin.list_drives),
         ("/drives/{drive}/changes", ["POST"], admin.change),
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
@@ -63,7 +61,8 @@ def admin_app(app: Application) -> Starlette:
         ("/clock/advance", ["POST"], admin.advance),
         *DirectoryAdmin(app).routes(),
     ]
-    return Starlette(routes=[Route(path, safe(end), methods=how) for path, how, end in routes])
+    own = [Route(path, safe(end), methods=how) for path, how, end in routes]
+    return Starlette(routes=[*own, *WatchAdmin(app).routes()])
 
 
 class _Admin:
@@ -88,30 +87,6 @@ class _Admin:
         number = request.query_params.get("id")
         self._app.faults.clear(int(number) if number else None)
         return Response(status_code=204)
-
-    async def read_log(self, request: Request) -> Response:
-        """Take ``since``, ``op`` and ``item`` as filters."""
-        asked = request.query_params
-        since = int(asked.get("since", "0"))
-        log = self._app.log
-        entries = log.entries(since=since, op=asked.get("op"), item=asked.get("item"))
-        return answered({"last": log.last, "count": len(entries), "entries": entries})
-
-    async def clear_log(self, _: Request) -> Response:
-        self._app.log.clear()
-        return Response(status_code=204)
-
-    async def counters(self, _: Request) -> Response:
-        log = self._app.log
-        leaks = len(log.leaked_authorization())
-        return answered(
-            {
-                "last": log.last,
-                "max_in_flight": log.max_in_flight,
-                "authorization_on_download_host": leaks,
-                "operations": log.totals(),
-            }
-        )
 
     async def list_drives(self, _: Request) -> Response:
         return answered(

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from graphsim.allowance import Account, Allowance, price
 from graphsim.clock import Clock, iso
 from graphsim.errors import USUAL_CODES, GraphError
 from graphsim.faults import Asked, Fault, Faults
@@ -31,6 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 _MAX_FORM = 1 << 16
 _REFUSALS = 400
+_WAITS = frozenset({429, 503, 509})
+"""Statuses that ask an app to wait with everything."""
 _SECRETS = re.compile(r"((?:tempauth|access_token|code)=)[^&]+")
 JSON_TYPE = (
     "application/json;odata.metadata=minimal;odata.streaming=true;"
@@ -53,6 +56,8 @@ class Exchange:
         log: Where the request is recorded.
         faults: Asked for faults of the body.
         clock: The time of the log.
+        allowance: Counts resource units.
+        batch: The number of the ``$batch`` request that this one is a part of.
     """
 
     def __init__(
@@ -65,6 +70,8 @@ class Exchange:
         log: RequestLog,
         faults: Faults,
         clock: Clock,
+        allowance: Allowance,
+        batch: int | None = None,
     ) -> None:
         self._receive = receive
         self._send = send
@@ -74,6 +81,9 @@ class Exchange:
         """What misbehaviour is scripted, for those who draw from its seed."""
         self._clock = clock
         self._drip: Fault | None = None
+        self._allowance = allowance
+        self._account: Account | None = None
+        self._limits: dict[str, str] = {}
         self.method: str = scope["method"]
         self.raw_path: str = scope["raw_path"].decode("latin-1")
         self.query: str = scope["query_string"].decode("latin-1")
@@ -93,15 +103,23 @@ class Exchange:
                 number=0, time=clock.now(), method=self.method, host=self.host,
                 url=_SECRETS.sub(r"\1***", url), request_id=self.request_id,
                 had_authorization="authorization" in self.headers,
-                range=self.headers.get("range"),
+                range=self.headers.get("range"), batch=batch,
             )
         )  # fmt: skip
 
+    def called_by(self, app: str, tenant: str) -> None:
+        """Record whose request it is: what it costs is charged to that account."""
+        self._account = self._allowance.account(app, tenant)
+        self.asked.client, self.entry.app, self.entry.tenant = app, app, tenant
+        now = self._clock.now()
+        if now < self._account.told_until:
+            self.entry.penalty_age = now - self._account.told_at
+
     def understood(self, op: str, **facts: Any) -> None:
-        """Record what the request asks for, and refuse it if a ``status`` fault says so.
+        """Record what the request asks for, and charge for it.
 
         Raises:
-            GraphError: As the fault describes.
+            GraphError: 429, if the caller has spent what it may.
         """
         first = not self.asked.op
         self.asked.op = op
@@ -113,6 +131,9 @@ class Exchange:
         self.entry.flow, self.entry.user = self.asked.flow, self.asked.user
         if first:
             self._log.understood(self.entry)
+            if self._account is not None:
+                units = self.entry.resource_units = price(op, self.asked.url, self.method)
+                self._limits = self._allowance.charge(self._account, units)
 
     def fault(self, *kinds: str) -> Fault | None:
         """Return the fault that strikes this request now, and note it in the log."""
@@ -175,7 +196,10 @@ class Exchange:
 
     async def error(self, error: GraphError) -> None:
         """Answer with a Graph error."""
-        date = iso(self._clock.now()).removesuffix("Z")
+        now = self._clock.now()
+        if self._account is not None and error.status in _WAITS:
+            self._account.told(now, error.headers)
+        date = iso(now).removesuffix("Z")
         body = error.body(self.request_id, self.client_request_id, date)
         await self.json(error.status, body, error.headers)
 
@@ -192,6 +216,7 @@ class Exchange:
             "client-request-id": self.client_request_id,
             "x-ms-ags-diagnostic": msgspec.json.encode({"ServerInfo": server}).decode(),
             "Vary": "Accept-Encoding",
+            **self._limits,
         }
 
     async def respond(

@@ -27,9 +27,25 @@ from graphsim.quirks import Quirks
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from graphsim.allowance import Allowance
     from graphsim.app import Application
 
 _T = TypeVar("_T")
+
+
+class Limits(msgspec.Struct, forbid_unknown_fields=True):
+    """What of the allowance is changed."""
+
+    per_minute: int | msgspec.UnsetType | None = msgspec.UNSET
+    per_day: int | msgspec.UnsetType | None = msgspec.UNSET
+    scale: float | msgspec.UnsetType = msgspec.UNSET
+    extension: float | msgspec.UnsetType = msgspec.UNSET
+
+    def apply(self, allowance: Allowance) -> None:
+        """Change what is stated."""
+        for name in self.__struct_fields__:
+            if (value := getattr(self, name)) is not msgspec.UNSET:
+                setattr(allowance, name, value)
 
 
 class Script(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,6 +54,7 @@ class Script(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
     fault: list[dict[str, Any]] = []
     quirks: list[dict[str, Any]] = []
+    allowance: Limits = msgspec.field(default_factory=Limits)
 
 
 def read_script(path: Path) -> Script:
@@ -70,6 +87,7 @@ def run_script(script: Script, app: Application) -> list[Fault]:
     """
     added = [as_fault(one) for one in script.fault]
     app.faults.seed = script.seed
+    script.allowance.apply(app.allowance)
     for given in script.quirks:
         wanted = dict(given)
         named = wanted.pop("drive", None)

@@ -28,6 +28,7 @@ from graphsim.seals import Seals
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
+    from graphsim.allowance import Allowance
     from graphsim.drive import Drive
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
@@ -67,6 +68,11 @@ class GraphSim:
     def log(self) -> RequestLog:
         """The requests so far."""
         return self.app.log
+
+    @property
+    def allowance(self) -> Allowance:
+        """What apps may spend, and have spent."""
+        return self.app.allowance
 
     @property
     def skew(self) -> float:

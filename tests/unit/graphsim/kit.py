@@ -84,6 +84,7 @@ async def desk(
     identity = Identity(b"secret", "tenant", "client", "secret", "user")
     own = drive or MemoryDrive("memory", profile, seals, clock)
     directory = identity.directory(personal=profile is Profile.PERSONAL)
+    directory.token_lifetime = 10**9
     app = Application([own], directory, seals, clock, page_size=page_size)
     token = app.entra.grants.tokens.make(
         directory.app, directory.tenant_id, None, directory.app.roles
