@@ -36,6 +36,8 @@ def main() -> None:
         asyncio.run(_run(options, parent))
     except OSError as error:
         sys.exit(f"graphsim: {error.strerror or error}")
+    except ValueError as error:
+        sys.exit(f"graphsim: {error}")
 
 
 def _options() -> argparse.Namespace:
@@ -57,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--person", action="append", default=[], help="another person, by user principal name"
     )
+    parser.add_argument("--faults", type=Path, metavar="FILE", help="faults and quirks, as TOML")
     parser.add_argument(
         "--keep", action="store_true", help="go on when the process that started this one ends"
     )
@@ -89,6 +92,7 @@ async def _run(options: argparse.Namespace, parent: int) -> None:
         memory=tuple(options.memory),
         sites=dict(options.site),
         people=tuple(options.person),
+        faults=options.faults,
     ) as sim:
         _announce(sim.endpoints, options.ready_file)
         while not stop.is_set():

@@ -14,10 +14,11 @@ from starlette.routing import Route
 
 from graphsim.admin_answers import Refused, answered, safe
 from graphsim.admin_directory import DirectoryAdmin
+from graphsim.admin_watch import WatchAdmin
 from graphsim.bodies import Body, SyntheticBody
 from graphsim.clock import ManualClock
-from graphsim.drives import Drive, MemoryDrive, Quirks
-from graphsim.faults import KINDS, Fault
+from graphsim.drives import MemoryDrive
+from graphsim.fault_scripts import as_fault, changed_quirks, parse_script, run_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from graphsim.app import Application
+    from graphsim.drive import Drive
     from graphsim.items import Item
 
 
@@ -52,9 +54,6 @@ def admin_app(app: Application) -> Starlette:
         ("/faults", ["GET"], admin.list_faults),
         ("/faults", ["POST"], admin.add_faults),
         ("/faults", ["DELETE"], admin.clear_faults),
-        ("/log", ["GET"], admin.read_log),
-        ("/log", ["DELETE"], admin.clear_log),
-        ("/counters", ["GET"], admin.counters),
         ("/drives", ["GET"], admin.list_drives),
         ("/drives/{drive}/changes", ["POST"], admin.change),
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
@@ -62,7 +61,8 @@ def admin_app(app: Application) -> Starlette:
         ("/clock/advance", ["POST"], admin.advance),
         *DirectoryAdmin(app).routes(),
     ]
-    return Starlette(routes=[Route(path, safe(end), methods=how) for path, how, end in routes])
+    own = [Route(path, safe(end), methods=how) for path, how, end in routes]
+    return Starlette(routes=[*own, *WatchAdmin(app).routes()])
 
 
 class _Admin:
@@ -73,42 +73,20 @@ class _Admin:
         return answered(self._app.faults.waiting())
 
     async def add_faults(self, request: Request) -> Response:
-        """Take one fault or a list of them."""
-        faults = msgspec.json.decode(await request.body(), type=list[Fault] | Fault)
-        added = faults if isinstance(faults, list) else [faults]
-        for fault in added:
-            if fault.kind not in KINDS:
-                raise Refused(f"There is no fault called {fault.kind}; choose from {KINDS}.")
-        return answered([self._app.faults.insert(fault) for fault in added], 201)
+        """Take one fault, a list of them, or a script in TOML."""
+        if "toml" in request.headers.get("content-type", ""):
+            script = parse_script((await request.body()).decode())
+            return answered(run_script(script, self._app), 201)
+        given = msgspec.json.decode(
+            await request.body(), type=list[dict[str, Any]] | dict[str, Any]
+        )
+        faults = [as_fault(one) for one in (given if isinstance(given, list) else [given])]
+        return answered([self._app.faults.insert(fault) for fault in faults], 201)
 
     async def clear_faults(self, request: Request) -> Response:
         number = request.query_params.get("id")
         self._app.faults.clear(int(number) if number else None)
         return Response(status_code=204)
-
-    async def read_log(self, request: Request) -> Response:
-        """Take ``since``, ``op`` and ``item`` as filters."""
-        asked = request.query_params
-        since = int(asked.get("since", "0"))
-        log = self._app.log
-        entries = log.entries(since=since, op=asked.get("op"), item=asked.get("item"))
-        return answered({"last": log.last, "count": len(entries), "entries": entries})
-
-    async def clear_log(self, _: Request) -> Response:
-        self._app.log.clear()
-        return Response(status_code=204)
-
-    async def counters(self, _: Request) -> Response:
-        log = self._app.log
-        leaks = len(log.leaked_authorization())
-        return answered(
-            {
-                "last": log.last,
-                "max_in_flight": log.max_in_flight,
-                "authorization_on_download_host": leaks,
-                "operations": log.totals(),
-            }
-        )
 
     async def list_drives(self, _: Request) -> Response:
         return answered(
@@ -132,8 +110,7 @@ class _Admin:
 
     async def set_quirks(self, request: Request) -> Response:
         drive = self._drive(request)
-        wanted = {**msgspec.to_builtins(drive.quirks), **msgspec.json.decode(await request.body())}
-        drive.quirks = msgspec.convert(wanted, Quirks)
+        drive.quirks = changed_quirks(drive.quirks, msgspec.json.decode(await request.body()))
         return answered(drive.quirks)
 
     async def expire_tokens(self, request: Request) -> Response:

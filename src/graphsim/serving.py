@@ -18,8 +18,9 @@ from graphsim.assertions import Issuer
 from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
-from graphsim.drives import Drive, MemoryDrive
+from graphsim.drives import MemoryDrive
 from graphsim.endpoints import Endpoints, describe
+from graphsim.fault_scripts import read_script, run_script
 from graphsim.identity import remembered_identity
 from graphsim.items import Profile
 from graphsim.seals import Seals
@@ -27,6 +28,8 @@ from graphsim.seals import Seals
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
+    from graphsim.allowance import Allowance
+    from graphsim.drive import Drive
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
@@ -65,6 +68,11 @@ class GraphSim:
     def log(self) -> RequestLog:
         """The requests so far."""
         return self.app.log
+
+    @property
+    def allowance(self) -> Allowance:
+        """What apps may spend, and have spent."""
+        return self.app.allowance
 
     @property
     def skew(self) -> float:
@@ -155,6 +163,7 @@ async def serve(
     memory: tuple[str, ...] = (),
     sites: Mapping[str, Path | str] | None = None,
     people: tuple[str, ...] = (),
+    faults: Path | None = None,
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -169,9 +178,11 @@ async def serve(
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
         sites: Folders by the name of the team site whose library they are.
         people: User principal names of further people, each with an empty OneDrive.
+        faults: A file of faults and quirks; see :mod:`graphsim.fault_scripts`.
 
     Raises:
-        OSError: The port is in use, or a folder can't be served.
+        OSError: The port is in use, or a folder or the file can't be read.
+        ValueError: The file holds no script of faults.
     """
     with contextlib.ExitStack() as stack:
         if state is None:
@@ -199,6 +210,8 @@ async def serve(
             app.place_library(site, library)
         for name in people:
             app.add_person(name)
+        if faults is not None:
+            run_script(await asyncio.to_thread(read_script, faults), app)
         async with _running(app, state, port) as endpoints:
             yield GraphSim(app, endpoints, given)
 

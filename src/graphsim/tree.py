@@ -13,9 +13,10 @@ from unicodedata import normalize
 import msgspec
 
 from graphsim.items import Item, Kind, Profile, item_id
+from graphsim.lateness import Lateness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from graphsim.clock import Clock
 
@@ -32,11 +33,18 @@ class Tree:
         self.items: dict[str, Item] = {}
         self.seq = 0
         self.removals = 0
+        self.lateness = Lateness(clock)
+        self.listeners: list[Callable[[Item], None]] = []
+        """Called with each change, right after it was recorded."""
+        self._log: dict[str, None] = {}
+        """Ids in the order of their latest change."""
         self._ordinals = 0
         self._children: dict[str, dict[str, None]] = {}
         self._sizes: dict[str, int] = {}
-        for item in sorted(items, key=lambda known: known.ordinal):
+        known = sorted(items, key=lambda one: one.ordinal)
+        for item in known:
             self._index(item)
+        self._log = dict.fromkeys(one.id for one in sorted(known, key=lambda one: one.seq))
         if not self.items:
             now = clock.now()
             self._ordinals = 1
@@ -52,6 +60,10 @@ class Tree:
     def root(self) -> Item:
         """The root folder."""
         return self.items[self.root_id]
+
+    def now(self) -> float:
+        """Return the time of the drive's clock."""
+        return self._clock.now()
 
     def live(self, identifier: str) -> Item | None:
         """Return the item of this id unless it is deleted or unknown."""
@@ -90,10 +102,10 @@ class Tree:
     def ancestors(self, item: Item) -> list[Item]:
         """Return the folders above an item, the root first."""
         chain: list[Item] = []
-        parent = item.parent_id
+        parent = self.items.get(item.parent_id) if item.parent_id else None
         while parent is not None:
-            chain.append(self.items[parent])
-            parent = self.items[parent].parent_id
+            chain.append(parent)
+            parent = self.items.get(parent.parent_id) if parent.parent_id else None
         chain.reverse()
         return chain
 
@@ -116,6 +128,31 @@ class Tree:
             yield from (self.items[one] for one in level)
             level = [child for one in level for child in self._children.get(one, ())]
 
+    def snapshot(self) -> Sequence[Item]:
+        """Return what :meth:`walk` yields now, unaffected by later changes."""
+        return list(self.walk())
+
+    def changed_after(self, seq: int) -> list[Item]:
+        """Return the items whose latest change has a number above ``seq``, the oldest first."""
+        found: list[Item] = []
+        for identifier in reversed(self._log):
+            item = self.items[identifier]
+            if item.seq <= seq:
+                break
+            found.append(item)
+        found.reverse()
+        return found
+
+    def changed_since(self, moment: float) -> list[Item]:
+        """Return the items whose latest change came after a time, the latest first."""
+        found: list[Item] = []
+        for identifier in reversed(self._log):
+            item = self.items[identifier]
+            if item.changed_at <= moment:
+                break
+            found.append(item)
+        return found
+
     def total_size(self, item: Item) -> int:
         """Return a file's size, or the bytes of all files below a folder."""
         return self._sizes.get(item.id, 0) if item.is_container else item.size
@@ -129,7 +166,12 @@ class Tree:
         """Record a new state of an item as the next change and return it as recorded."""
         self.seq += 1
         recorded = msgspec.structs.replace(item, seq=self.seq, changed_at=self._clock.now())
+        self.lateness.note(self.items.get(item.id))
         self._index(recorded)
+        self._log.pop(item.id, None)
+        self._log[item.id] = None
+        for listener in self.listeners:
+            listener(recorded)
         return recorded
 
     def annotate(self, item: Item) -> Item:
@@ -151,12 +193,29 @@ class Tree:
             for item in reversed(doomed)
         ]  # fmt: skip
 
-    def restore(self, identifier: str) -> list[Item]:
-        """Bring back an item with all that was removed with it, under the same ids."""
+    def removed_with(self, identifier: str) -> list[Item]:
+        """Return a tombstone and all that was removed with it, parents first."""
         top = self.items[identifier]
         group = [item for item in self.items.values() if item.deleted_with == top.deleted_with]
         group.sort(key=lambda item: item.seq, reverse=True)
-        return [self.put(self.revived(item)) for item in group if item.deleted]
+        return [item for item in group if item.deleted]
+
+    def restore(self, identifier: str) -> list[Item]:
+        """Bring back an item with all that was removed with it, under the same ids."""
+        return [self.put(self.revived(item)) for item in self.removed_with(identifier)]
+
+    def rename_root(self, identifier: str) -> None:
+        """Give the root another id; every item directly below it is a change by that."""
+        old = self.items.pop(self.root_id)
+        self._log.pop(old.id, None)
+        children = [self.items[one] for one in self._children.pop(old.id, {})]
+        self._sizes[identifier] = self._sizes.pop(old.id, 0)
+        self._children[identifier] = {child.id: None for child in children}
+        self.root_id = identifier
+        self.put(msgspec.structs.replace(old, id=identifier))
+        for child in children:
+            self.items[child.id] = msgspec.structs.replace(child, parent_id=identifier)
+            self.put(self.items[child.id])
 
     @staticmethod
     def revived(item: Item) -> Item:
