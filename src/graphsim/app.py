@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsim.addressing import parse_address
 from graphsim.allowance import Allowance
+from graphsim.bulk import BulkDrive
 from graphsim.downloads import Downloads, is_download
 from graphsim.drives import MemoryDrive
 from graphsim.entra import Entra
@@ -72,6 +73,14 @@ class Application:
         """Make a drive in memory that belongs nowhere yet; see the methods below."""
         number = len(self.drives)
         drive = MemoryDrive(name, profile, self._seals, self.clock, f"{number}:{name}")
+        self.drives.append(drive)
+        return drive
+
+    def add_bulk(
+        self, name: str, files: int, folders: int, profile: Profile = Profile.BUSINESS
+    ) -> BulkDrive:
+        """Make a drive of generated files; it belongs nowhere yet."""
+        drive = BulkDrive(name, profile, self._seals, self.clock, files=files, folders=folders)
         self.drives.append(drive)
         return drive
 

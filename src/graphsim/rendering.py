@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOTES = (".one", ".onetoc2")
 """Parts of notebooks, which are listed without a hash."""
 _YEAR_ONE = "0001-01-01T00:00:00Z"
-_OFFICE = (".docx", ".doc", ".xlsx", ".xls", ".pptx", ".ppt")
+OFFICE = (".docx", ".doc", ".xlsx", ".xls", ".pptx", ".ppt")
 _DOWNLOAD = "@microsoft.graph.downloadUrl"
 _CALCULATED = {"content.downloadurl": _DOWNLOAD, _DOWNLOAD.lower(): _DOWNLOAD}
 
@@ -211,7 +211,7 @@ def _web_url(drive: Drive, item: Item) -> str:
         return f"https://onedrive.live.com/?id={quote(item.id, safe='')}&cid={drive.id.upper()}"
     if item.parent_id is None:
         return root
-    if item.kind is Kind.FILE and item.name.lower().endswith(_OFFICE):
+    if item.kind is Kind.FILE and item.name.lower().endswith(OFFICE):
         document, name = quote(f"{{{guid(item.id)}}}"), quote(item.name)
         viewer = f"{drive.site.web_url}/_layouts/15/Doc.aspx"
         return f"{viewer}?sourcedoc={document}&file={name}&action=default&mobileredirect=true"

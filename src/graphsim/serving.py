@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from graphsim.admin import admin_app
 from graphsim.app import Application, Connections
 from graphsim.assertions import Issuer
+from graphsim.bulk import BulkDrive
 from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
@@ -58,6 +59,11 @@ class GraphSim:
     def memory(self) -> MemoryDrive:
         """The first drive that lives in memory."""
         return next(drive for drive in self.app.drives if isinstance(drive, MemoryDrive))
+
+    @property
+    def bulk(self) -> BulkDrive:
+        """The first drive of generated files."""
+        return next(drive for drive in self.app.drives if isinstance(drive, BulkDrive))
 
     @property
     def faults(self) -> Faults:
@@ -164,6 +170,7 @@ async def serve(
     sites: Mapping[str, Path | str] | None = None,
     people: tuple[str, ...] = (),
     faults: Path | None = None,
+    bulk: tuple[int, int] | None = None,
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -178,6 +185,7 @@ async def serve(
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
         sites: Folders by the name of the team site whose library they are.
         people: User principal names of further people, each with an empty OneDrive.
+        bulk: How many generated files, in how many folders, a drive called ``bulk`` has.
         faults: A file of faults and quirks; see :mod:`graphsim.fault_scripts`.
 
     Raises:
@@ -197,8 +205,10 @@ async def serve(
             drive = await asyncio.to_thread(DirectoryDrive, Path(folder), kind, seals, clock, state)
             stack.callback(drive.close)
             drives.append(drive)
-        names = memory or (() if folders else ("memory",))
+        names = memory or (() if folders or bulk else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
+        if bulk is not None:
+            drives.append(BulkDrive("bulk", kind, seals, clock, files=bulk[0], folders=bulk[1]))
         size, life = page_size, url_lifetime
         directory = identity.directory(personal=kind is Profile.PERSONAL)
         app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)

@@ -16,7 +16,7 @@ from graphsim.items import Item, Kind, Profile, item_id
 from graphsim.lateness import Lateness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
 
     from graphsim.clock import Clock
 
@@ -30,7 +30,7 @@ class Tree:
         self._profile = profile
         self._drive = drive
         self._clock = clock
-        self.items: dict[str, Item] = {}
+        self.items: MutableMapping[str, Item] = {}
         self.seq = 0
         self.removals = 0
         self.lateness = Lateness(clock)
@@ -72,11 +72,15 @@ class Tree:
 
     def children(self, parent_id: str) -> list[Item]:
         """Return the live children of a folder, in the order they came."""
-        return [self.items[child] for child in self._children.get(parent_id, ())]
+        return [self.items[child] for child in self.child_ids(parent_id)]
+
+    def child_ids(self, parent_id: str) -> Collection[str]:
+        """Return the ids of the live children of a folder, in the order they came."""
+        return self._children.get(parent_id, ())
 
     def child_count(self, parent_id: str) -> int:
         """Return how many live children a folder has."""
-        return len(self._children.get(parent_id, ()))
+        return len(self.child_ids(parent_id))
 
     def child(self, parent_id: str, name: str) -> Item | None:
         """Return a live child by name: exactly, else ignoring case and Unicode form."""
@@ -115,18 +119,19 @@ class Tree:
 
     def descendants(self, identifier: str) -> Iterator[Item]:
         """Yield the live items below a folder, parents before children."""
-        pending = list(self._children.get(identifier, ()))
+        pending = list(self.child_ids(identifier))
         while pending:
             item = self.items[pending.pop()]
             yield item
-            pending.extend(self._children.get(item.id, ()))
+            if item.is_container:
+                pending.extend(self.child_ids(item.id))
 
     def walk(self) -> Iterator[Item]:
         """Yield the root and all live items, level by level."""
         level = [self.root_id]
         while level:
             yield from (self.items[one] for one in level)
-            level = [child for one in level for child in self._children.get(one, ())]
+            level = [child for one in level for child in self.child_ids(one)]
 
     def snapshot(self) -> Sequence[Item]:
         """Return what :meth:`walk` yields now, unaffected by later changes."""
@@ -196,7 +201,7 @@ class Tree:
     def removed_with(self, identifier: str) -> list[Item]:
         """Return a tombstone and all that was removed with it, parents first."""
         top = self.items[identifier]
-        group = [item for item in self.items.values() if item.deleted_with == top.deleted_with]
+        group = [one for one in self.changed_after(0) if one.deleted_with == top.deleted_with]
         group.sort(key=lambda item: item.seq, reverse=True)
         return [item for item in group if item.deleted]
 
@@ -229,7 +234,7 @@ class Tree:
         old = self.items.get(item.id)
         if old is not None and not old.deleted and old.parent_id is not None:
             self._grow(old.parent_id, -self.total_size(old))
-            self._children[old.parent_id].pop(item.id, None)
+            self._children.get(old.parent_id, {}).pop(item.id, None)
         self.items[item.id] = item
         self.seq = max(self.seq, item.seq)
         self.removals = max(self.removals, item.deleted_with or 0)
