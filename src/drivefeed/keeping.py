@@ -11,6 +11,8 @@ from drivefeed.bootstrap import STORE_FOLDER
 from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
+from drivefeed.services.budgets import LOOK_SECONDS as BUDGET_SECONDS
+from drivefeed.services.budgets import BudgetBoard
 from drivefeed.services.gate import Gatekeeper, Place
 from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
@@ -61,6 +63,16 @@ def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
     wanted = settings.backlog
     marks = BacklogMarks(wanted.files, wanted.mb * MIB, wanted.resume_percent)
     return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())
+
+
+def watch_budgets(schedule: Schedule, parts: Parts, *, tells: bool) -> None:
+    """Have it told on a schedule how the budgets at Microsoft stand.
+
+    Args:
+        tells: whether this process writes it to the catalog.
+    """
+    board = BudgetBoard(parts.catalog, parts.source.gates, parts.accounts, tells=tells)
+    schedule.every(BUDGET_SECONDS, "budgets", board.tick)
 
 
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:

@@ -99,6 +99,7 @@ def notices_of(
             failed_floor=watch.failed_floor,
             idle_ms=int(watch.idle_hours * 3_600_000),
             down_ms=int(watch.down_minutes * 60_000),
+            throttled_ms=int(watch.throttled_minutes * 60_000),
         ),
         look_ms=int(watch.look_seconds * 1000),
         open_parts=open_parts,

@@ -101,6 +101,9 @@ class WatchSettings(Section):
     down_minutes: Annotated[float, Field(gt=0)] = Field(
         default=15.0, description="Minutes that a part is down until it is told."
     )
+    throttled_minutes: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="Minutes in which Microsoft refused every request as too many."
+    )
 
 
 class OutboundSettings(Section):
