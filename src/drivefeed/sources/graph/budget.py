@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "A_PERSONS",
     "BRIEF",
     "COST_MANY",
     "COST_ONE",
@@ -49,6 +50,9 @@ SMALLEST_ALLOWANCE = SMALLEST_MINUTE
 """RU a minute for an app in a tenant of up to 1,000 licences."""
 BRIEF = 5.0
 """Seconds a request waits inside the gate; a longer closure is raised, so no slot is held."""
+
+A_PERSONS = 60.0
+"""The same for a request on which a person waits, who would have to ask again."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import msgspec
 
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.budget import BRIEF, COST_MANY, COST_ONE
+from drivefeed.sources.graph.budget import A_PERSONS, COST_MANY, COST_ONE
 from drivefeed.sources.graph.claims import read_claims
 from drivefeed.sources.graph.client import LARGEST_ANSWER
 from drivefeed.sources.graph.errors import Refusal, Scene, broken, translate
@@ -90,7 +90,7 @@ class Look:
             lane=self._lane,
             cost=cost,
             headers={name.replace("_", "-"): value for name, value in headers.items()},
-            patience=BRIEF,
+            patience=A_PERSONS,
         )
         try:
             if response.status_code >= httpx.codes.BAD_REQUEST:

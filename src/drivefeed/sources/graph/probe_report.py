@@ -100,6 +100,8 @@ def verdict_of(
     verdict: Literal["ok", "warning", "failed"] = "ok"
     if failed or missing:
         verdict = "failed"
+    elif any(one.reason is Reason.THROTTLED for one in checks):
+        verdict = "warning"
     elif too_much or nothing or (skew and abs(skew) > _NOTABLE_SKEW):
         verdict = "warning"
     return ProbeReport(
