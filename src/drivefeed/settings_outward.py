@@ -121,7 +121,7 @@ class OutboundSettings(Section):
     ca_file: Path | None = Field(
         default=None, description="PEM file with certificates to trust too, everywhere."
     )
-    company: Annotated[str, Field(pattern=r"^[!-{}~]?[ -{}~]{0,60}$")] = Field(
+    company: Annotated[str, Field(pattern=r"^([!-{}~][ -{}~]{0,59})?$")] = Field(
         default="",
         description="Whose traffic this is, named to Microsoft with each request; empty for "
         "drivefeed.",

@@ -28,7 +28,7 @@ def budget_sentence(one: BudgetStanding) -> str:
         f"{one.used_minute:,} of {one.per_minute:,} resource units in the last minute, "
         f"{one.used_day:,} of {one.per_day:,} in 24 hours"
     )
-    waiting = [f"{one.waiting[lane]} {_LANES[lane]}" for lane in Lane if one.waiting.get(lane)]
+    waiting = [f"{_LANES[lane]} {one.waiting[lane]}" for lane in Lane if one.waiting.get(lane)]
     if waiting:
         words += f"; requests that wait: {', '.join(waiting)}"
     words += "."
