@@ -48,17 +48,7 @@ async def test_it_spends_its_share_and_never_more_than_the_allowance_in_any_minu
 async def test_a_rest_earns_one_burst_and_no_more(works: Works, share: float) -> None:
     gate = works.gate(600, share)
     await works.rest(gate)
-    went = 0
-
-    async def greedy() -> None:
-        nonlocal went
-        while True:
-            await gate.enter(1, Lane.CHANGES)
-            went += 1
-
-    asked = asyncio.create_task(greedy())
-    await works.settle()
-    asked.cancel()
+    went = await works.drain(gate)
     burst = works.books[0].budget.burst
     assert burst - 1.01 <= went <= burst + 0.01
     assert went + works.books[0].budget.rate * 60_000 <= 600.01
@@ -76,7 +66,7 @@ async def test_what_costs_more_than_a_burst_goes_all_the_same(works: Works) -> N
 
 async def test_urgent_lanes_go_first_and_equals_in_turn(works: Works) -> None:
     gate = works.gate(60)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     order: list[str] = []
 
     async def ask(name: str, lane: Lane) -> None:
@@ -99,7 +89,7 @@ async def test_urgent_lanes_go_first_and_equals_in_turn(works: Works) -> None:
 
 async def test_a_lane_that_waits_gets_its_part_whatever_the_others_ask(works: Works) -> None:
     gate = works.gate(1200, 0.5)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     went: Counter[Lane] = Counter()
     stop = False
 
@@ -122,7 +112,7 @@ async def test_a_lane_that_waits_gets_its_part_whatever_the_others_ask(works: Wo
 
 async def test_a_change_overtakes_a_line_of_others(works: Works) -> None:
     gate = works.gate(120, 0.5)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     order: list[str] = []
 
     async def ask(name: str, lane: Lane) -> None:
@@ -142,7 +132,7 @@ async def test_a_change_overtakes_a_line_of_others(works: Works) -> None:
 
 async def test_whoever_gives_up_makes_room(works: Works) -> None:
     gate = works.gate(60)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     asked = [asyncio.create_task(gate.enter(1, Lane.CHANGES)) for _ in range(3)]
     await works.settle()
     asked[0].cancel()
@@ -153,7 +143,7 @@ async def test_whoever_gives_up_makes_room(works: Works) -> None:
 
 async def test_whoever_died_in_line_is_passed_by(works: Works) -> None:
     gate = works.gate(60)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     dead = Ticket("dead", Lane.CHANGES, 5)
     assert not (await works.books[0].inner.ask(dead)).go
     asked = asyncio.create_task(gate.enter(1, Lane.VERIFY))
@@ -223,7 +213,7 @@ async def test_waits_that_nobody_named_double_up_to_two_minutes_and_start_anew(
 
 async def test_a_closure_reaches_those_already_in_line(works: Works) -> None:
     gate = works.gate(60)
-    await gate.enter(5, Lane.CHANGES)
+    await works.drain(gate)
     asked = [asyncio.create_task(gate.enter(1, lane)) for lane in Lane for _ in range(3)]
     await works.settle()
     await gate.close(600.0)
@@ -333,11 +323,11 @@ async def test_a_day_has_a_budget_too_and_keeps_some_for_changes(works: Works) -
 
 async def test_it_tells_what_is_used_and_who_waits(works: Works) -> None:
     gate = works.gate(60)
-    await gate.enter(5, Lane.CHANGES)
+    spent = await works.drain(gate)
     tasks = [asyncio.create_task(gate.enter(5, lane)) for lane in (Lane.VERIFY, Lane.RETRIES) * 3]
     await works.turn(1.2)
     found = await gate.count()
-    assert (found.used_minute, found.used_day, found.closed_ms) == (5, 5, 0)
+    assert (found.used_minute, found.used_day, found.closed_ms) == (spent, spent, 0)
     assert dict(found.waiting) == {Lane.RETRIES: 3, Lane.VERIFY: 3}
     assert found.is_shared is (works.url is not None)
     await gate.close(90)

@@ -127,6 +127,22 @@ class Works:
         await gate.enter(0, Lane.CHANGES)
         self.clock.turn(seconds=120)
 
+    async def drain(self, gate: BookedGate) -> int:
+        """Spend the burst, and return how many units it was."""
+        went = 0
+
+        async def greedy() -> None:
+            nonlocal went
+            while True:
+                await gate.enter(1, Lane.CHANGES)
+                went += 1
+
+        asked = asyncio.create_task(greedy())
+        await self.settle()
+        asked.cancel()
+        await asyncio.wait({asked})
+        return went
+
     async def aclose(self) -> None:
         for script in self.scripts:
             await script.aclose()

@@ -17,7 +17,7 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.budget import A_PERSONS, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
-from drivefeed.sources.graph.errors import Scene, broken, translate
+from drivefeed.sources.graph.errors import Scene, broken
 from drivefeed.sources.graph.http import read_body
 from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.looking import Look
@@ -149,7 +149,7 @@ class _Probe:
                 answer = await client.hosts.get(target, headers={"Range": "bytes=0-0"})
                 if answer.is_error:
                     refusal = await client.refusal(answer)
-                    self._failed("content", translate(refusal, Scene.HOST))
+                    self._failed("content", await client.throttled(refusal, Scene.HOST))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             self._failed("content", broken(error, Scene.HOST))
         except DrivefeedError as error:
