@@ -34,6 +34,9 @@ class WatchAdmin:
             ("/log", ["DELETE"], self.clear_log),
             ("/counters", ["GET"], self.counters),
             ("/assertions", ["GET"], self.assertions),
+            ("/subscriptions", ["GET"], self.subscriptions),
+            ("/subscriptions/{id}", ["DELETE"], self.kill_subscription),
+            ("/subscriptions/{id}/reauthorization", ["POST"], self.require_reauthorization),
             ("/allowance", ["GET"], self.allowance),
             ("/allowance", ["PATCH"], self.set_allowance),
         ]
@@ -107,3 +110,23 @@ class WatchAdmin:
         """Take ``per_minute``, ``per_day``, ``scale`` and ``extension``."""
         msgspec.json.decode(await request.body(), type=Limits).apply(self._app.allowance)
         return await self.allowance(request)
+
+    async def subscriptions(self, _: Request) -> Response:
+        """Answer with the subscriptions and every attempt to reach their endpoints."""
+        own = self._app.graph.subscriptions
+        shown = [
+            one.shown() | {"drive": one.drive.id, "needsReauthorization": one.needs_reauthorization}
+            for one in own.alive()
+        ]
+        return answered({"subscriptions": shown, "deliveries": own.courier.deliveries})
+
+    async def kill_subscription(self, request: Request) -> Response:
+        """End a subscription without a word to its owner."""
+        self._app.graph.subscriptions.kill(request.path_params["id"])
+        return Response(status_code=204)
+
+    async def require_reauthorization(self, request: Request) -> Response:
+        """Send ``reauthorizationRequired``."""
+        own = self._app.graph.subscriptions
+        arrived = await own.require_reauthorization(request.path_params["id"])
+        return answered({"arrived": arrived})

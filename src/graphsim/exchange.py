@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
-import struct
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
 from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,11 +22,9 @@ from graphsim.errors import USUAL_CODES, GraphError
 from graphsim.faults import Asked, Fault, Faults
 from graphsim.requestlog import Entry, RequestLog
 from graphsim.spoiling import SPOILING, gzipped, spoiled
+from graphsim.wire import Receive, Send, Wire
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 _MAX_FORM = 1 << 16
 _REFUSALS = 400
@@ -39,10 +35,6 @@ JSON_TYPE = (
     "application/json;odata.metadata=minimal;odata.streaming=true;"
     "IEEE754Compatible=false;charset=utf-8"
 )
-
-
-class DroppedError(Exception):
-    """The connection was cut on purpose, or the client has gone: nothing more to say."""
 
 
 class Exchange:
@@ -75,12 +67,10 @@ class Exchange:
     ) -> None:
         self._receive = receive
         self._send = send
-        self._transport = transport
         self._log = log
         self.faults = faults
         """What misbehaviour is scripted, for those who draw from its seed."""
         self._clock = clock
-        self._drip: Fault | None = None
         self._allowance = allowance
         self._account: Account | None = None
         self._limits: dict[str, str] = {}
@@ -106,6 +96,8 @@ class Exchange:
                 range=self.headers.get("range"), batch=batch,
             )
         )  # fmt: skip
+
+        self._wire = Wire(receive, send, transport, self.entry)
 
     def called_by(self, app: str, tenant: str) -> None:
         """Record whose request it is: what it costs is charged to that account."""
@@ -167,10 +159,10 @@ class Exchange:
         body = await self.body()
         return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
-    async def body(self) -> bytes:
-        """Return the body of the request, of about 64 KiB at most."""
+    async def body(self, most: int = _MAX_FORM) -> bytes:
+        """Return the body of the request, of about 64 KiB at most unless told otherwise."""
         body = bytearray()
-        while len(body) <= _MAX_FORM:
+        while len(body) <= most:
             message = await self._receive()
             body += message.get("body", b"")
             if not message.get("more_body", False):
@@ -229,25 +221,15 @@ class Exchange:
         """Send the answer; ``length`` is that of a streamed body, null for a chunked one."""
         if hang := self.fault("hang"):
             await asyncio.sleep(hang.seconds)
-        self._drip = self.fault("drip")
         headers, body = await self._framed(headers, body, length)
         headers = {"Date": formatdate(self._clock.now(), usegmt=True)} | headers
         fields = [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
-        cut = self.fault("truncate", "reset", "stall")
-        cut = msgspec.structs.replace(cut) if cut else None
+        cut, drip = self.fault("truncate", "reset", "stall"), self.fault("drip")
         if cut is not None and cut.kind == "reset" and cut.after == 0:
-            await self._drop(reset=True)
+            await self._wire.drop(reset=True)
         self.entry.status = status
         await self._send({"type": "http.response.start", "status": status, "headers": fields})
-        if self.method == "HEAD":
-            body = b""
-        if isinstance(body, bytes):
-            await self._write(body, cut)
-        else:
-            async for block in body:
-                await self._write(block, cut)
-        if cut is not None and cut.after >= 0:
-            await self._strike(cut)
+        await self._wire.body(b"" if self.method == "HEAD" else body, cut, drip)
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         self.entry.complete = True
 
@@ -265,51 +247,10 @@ class Exchange:
             return headers, body
         return headers | {"Content-Length": str(length)}, body
 
-    async def _write(self, block: bytes, cut: Fault | None) -> None:
-        if cut is not None and 0 <= cut.after < self.entry.bytes + len(block):
-            at = cut.after - self.entry.bytes
-            await self._out(block[:at])
-            await self._strike(cut)
-            block = block[at:]
-        await self._out(block)
-
-    async def _out(self, block: bytes) -> None:
-        if not block:
-            return
-        size = self._drip.size if self._drip else len(block)
-        for at in range(0, len(block), max(size, 1)):
-            if self._transport is not None and self._transport.is_closing():
-                raise DroppedError
-            piece = block[at : at + size]
-            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-            self.entry.bytes += len(piece)
-            if self._drip is not None:
-                await asyncio.sleep(self._drip.seconds)
-
-    async def _strike(self, cut: Fault) -> None:
-        if cut.kind != "stall":
-            await self._drop(reset=cut.kind == "reset")
-        cut.after = -1
-        await asyncio.sleep(cut.seconds)
-
     async def drop(self) -> None:
         """Close the connection although the answer is not complete.
 
         Raises:
             DroppedError: Always.
         """
-        await self._drop(reset=False)
-
-    async def _drop(self, *, reset: bool) -> None:
-        if self._transport is not None:
-            if reset:
-                while self._transport.get_write_buffer_size():  # noqa: ASYNC110 - no event for it
-                    await asyncio.sleep(0.005)
-                sock = self._transport.get_extra_info("socket")
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self._transport.abort()
-            else:
-                self._transport.close()
-            while (await self._receive())["type"] != "http.disconnect":
-                pass
-        raise DroppedError
+        await self._wire.drop()

@@ -11,8 +11,11 @@ from graphsim.items import Item, Kind
 from graphsim.pages import Pages, Question
 from graphsim.places import Places
 from graphsim.rendering import render_drive, selected
+from graphsim.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
+    from graphsim.clock import Clock
+    from graphsim.courier import Courier
     from graphsim.downloads import Downloads
     from graphsim.drive import Drive
     from graphsim.estate import Estate
@@ -28,13 +31,18 @@ class Graph:
         estate: The drives, and who and what they belong to.
         pages: Answers children and delta.
         downloads: Makes download URLs, and sends bytes at once for the ``inline`` fault.
+        clock: Decides when subscriptions end.
+        courier: Sends notifications.
     """
 
-    def __init__(self, estate: Estate, pages: Pages, downloads: Downloads) -> None:
+    def __init__(
+        self, estate: Estate, pages: Pages, downloads: Downloads, clock: Clock, courier: Courier
+    ) -> None:
         self._estate = estate
         self.pages = pages
         self._downloads = downloads
         self._places = Places(estate, pages)
+        self.subscriptions = Subscriptions(clock, courier, self.drive_of)
 
     async def answer(self, exchange: Exchange, address: Address, caller: Caller) -> None:
         """Answer one request.
@@ -43,6 +51,10 @@ class Graph:
             GraphError: The refusal to send.
         """
         options = parse_options(exchange.query)
+        first, *rest = address.other.strip("/").split("/")
+        if first.lower() == "subscriptions":
+            await self.subscriptions.answer(exchange, rest, caller)
+            return
         if address.drive is None and address.owner is None:
             await self._places.answer(exchange, address, caller, options)
             return
@@ -51,7 +63,7 @@ class Graph:
             return
         op = address.operation or ("item" if address.item else "drive")
         exchange.understood(op)
-        drive = self._drive(address, caller)
+        drive = self.drive_of(address, caller)
         exchange.understood(op, drive=drive.id)
         caller.check_drive(drive)
         _check_open(drive)
@@ -89,7 +101,12 @@ class Graph:
             case other:
                 raise GraphError(501, "notSupported", f"graphsim has no {other} on items.")
 
-    def _drive(self, address: Address, caller: Caller) -> Drive:
+    def drive_of(self, address: Address, caller: Caller) -> Drive:
+        """Return the drive that an address names.
+
+        Raises:
+            GraphError: There is none, or the caller does not see whose it is.
+        """
         if address.drive is not None:
             return self._estate.drive(address.drive)
         kind, _, name = (address.owner or "").partition(":")

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from graphsim.admin import admin_app
-from graphsim.app import Application, Connections
+from graphsim.app import Application
 from graphsim.assertions import Issuer
 from graphsim.bulk import BulkDrive
-from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
 from graphsim.drives import MemoryDrive
-from graphsim.endpoints import Endpoints, describe
 from graphsim.fault_scripts import read_script, run_script
 from graphsim.identity import remembered_identity
 from graphsim.items import Profile
 from graphsim.seals import Seals
+from graphsim.servers import running
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from graphsim.allowance import Allowance
     from graphsim.drive import Drive
+    from graphsim.endpoints import Endpoints
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
+    from graphsim.subscriptions import Subscriptions
     from graphsim.tenancy import App, Directory, Person
 
 
@@ -79,6 +75,11 @@ class GraphSim:
     def allowance(self) -> Allowance:
         """What apps may spend, and have spent."""
         return self.app.allowance
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Who is notified of changes, and how that went."""
+        return self.app.graph.subscriptions
 
     @property
     def skew(self) -> float:
@@ -150,13 +151,6 @@ class GraphSim:
         return issuer
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever runs the loop."""
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serve(
     *folders: Path | str,
@@ -222,72 +216,9 @@ async def serve(
             app.add_person(name)
         if faults is not None:
             run_script(await asyncio.to_thread(read_script, faults), app)
-        async with _running(app, state, port) as endpoints:
-            yield GraphSim(app, endpoints, given)
-
-
-@contextlib.asynccontextmanager
-async def _running(app: Application, state: Path, port: int) -> AsyncIterator[Endpoints]:
-    tls = await asyncio.to_thread(ensure_certificates, state / "tls")
-    with contextlib.ExitStack() as stack:
-        plain, secure, admin = (stack.enter_context(_listening(number)) for number in (port, 0, 0))
-        protocol = _recording(app.connections)
-        common: dict[str, Any] = {
-            "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
-            "date_header": False,
-            "timeout_graceful_shutdown": 1, "loop": "asyncio", "ws": "none",
-        }  # fmt: skip
-        http = uvicorn.Config(app, http=protocol, **common)
-        https = uvicorn.Config(
-            app, http=protocol, ssl_certfile=tls.certificate, ssl_keyfile=tls.key, **common
-        )
-        board = uvicorn.Config(admin_app(app), http="h11", **common)
-        pairs = ((http, plain), (https, secure), (board, admin))
-        servers = [(_Server(config), sock) for config, sock in pairs]
-        ports = (sock.getsockname()[1] for sock in (plain, secure, admin))
-        endpoints = describe(app, *ports, ca=tls.ca)
-        running = [asyncio.create_task(one.serve(sockets=[sock])) for one, sock in servers]
-        try:
-            while not all(one.started for one, _ in servers):  # noqa: ASYNC110 - no event for it
-                await asyncio.sleep(0.005)
-            yield endpoints
-        finally:
-            for one, _ in servers:
-                one.should_exit = True
-            await asyncio.gather(*running)
-
-
-def _listening(port: int) -> socket.socket:
-    sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(("127.0.0.1", port))
-    except OSError as error:
-        sock.close()
-        raise OSError(
-            error.errno, f"Port {port} is in use; choose another with --port, or 0 for a free one."
-        ) from error
-    return sock
-
-
-def _recording(connections: Connections) -> type[H11Protocol]:
-    """Return a protocol that records its connections, so that faults can cut them."""
-
-    class Recording(H11Protocol):
-        _peer: tuple[str, int] | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Record the connection."""
-            super().connection_made(transport)
-            peer = transport.get_extra_info("peername")
-            self._peer = (peer[0], peer[1]) if peer else None
-            if self._peer:
-                connections[self._peer] = transport
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            """Forget the connection."""
-            if self._peer:
-                connections.pop(self._peer, None)
-            super().connection_lost(exc)
-
-    return Recording
+        async with running(app, state, port) as endpoints:
+            app.graph.subscriptions.courier.trusted = Path(endpoints.ca_file)
+            try:
+                yield GraphSim(app, endpoints, given)
+            finally:
+                await app.close()

@@ -4,11 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx import ASGITransport, AsyncClient
 
 import graphsim
+from graphsim.admin import admin_app
 from graphsim.clock import ManualClock
 from graphsim.fault_kinds import FAULT_KINDS, table
 from graphsim.faults import Asked, Faults
+from graphsim.quirks import Quirks
 from unit.graphsim.kit import desk
 
 
@@ -90,10 +93,6 @@ hashes = "absent"
 """
     async with desk() as here:
         url = "http://admin"
-        from httpx import ASGITransport, AsyncClient
-
-        from graphsim.admin import admin_app
-
         async with AsyncClient(transport=ASGITransport(admin_app(here.app)), base_url=url) as admin:
             kind = {"content-type": "application/toml"}
             made = await admin.post("/faults", content=script, headers=kind)
@@ -112,3 +111,5 @@ def test_the_readme_has_the_table_of_kinds() -> None:
     readme = Path(graphsim.__file__).with_name("README.md").read_text()
     assert table() in readme
     assert all(kind.does for kind in FAULT_KINDS.values())
+    quirks = readme.partition("| Quirk |")[2].partition("\n\n")[0]
+    assert all(f"`{name}`" in quirks for name in Quirks.__struct_fields__)
