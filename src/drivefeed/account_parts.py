@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from drivefeed.settings_folders import AccountSettings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.auth import Credential
+    from drivefeed.sources.graph.budget_shared import Script
+    from drivefeed.sources.graph.gates import Gates
     from drivefeed.sources.graph.tokens import TokenStore
 
 
@@ -27,6 +29,7 @@ class AccountParts:
         accounts: by account id; changed in place by ``book``.
         credential: makes the sign-in of an account, watched so that its state is kept.
         outbound: proxies and trusted authorities of all accounts.
+        gates: in front of Microsoft, of each app in a tenant; closed by the source that uses them.
     """
 
     catalog: Catalog
@@ -36,6 +39,7 @@ class AccountParts:
     book: AccountBook
     credential: Callable[[GraphAccount], Credential]
     outbound: Outbound
+    gates: Gates
 
     async def declare(self, account: AccountSettings) -> str:
         """Make an account of the settings known; return its id. It opens with the book."""
@@ -85,11 +89,38 @@ async def open_accounts(settings: Settings, catalog: Catalog) -> AccountParts:
             tokens, AccountStates(catalog), catalog.clock, catalog.checkpoint
         ),
         outbound=outbound,
+        gates=open_gates(settings, catalog),
     )
     for account in settings.accounts:
         await parts.declare(account)
     await parts.book.refresh()
     return parts
+
+
+def open_gates(settings: Settings, catalog: Catalog) -> Gates:
+    """Return the gates in front of Microsoft.
+
+    Their budgets are shared with all processes that have the same Redis, from the first request
+    on; the embedded one may start later, and whoever starts it tells the gates.
+    """
+    from drivefeed.sources.graph.gates import Gates
+
+    def found() -> Script | None:
+        from drivefeed.queue.embedded import embedded_url
+        from drivefeed.queue.script import RedisScript
+        from drivefeed.sources.graph.budget_shared import script_text
+
+        given = settings.redis_url
+        url = given.get_secret_value() if given else embedded_url(settings.data_dir / "queue")
+        return RedisScript(url, script_text()) if url else None
+
+    return Gates(
+        catalog.clock,
+        catalog.ids,
+        budget=settings.budget_of,
+        prefix=settings.queue_prefix,
+        script=found,
+    )
 
 
 def open_ring(settings: Settings) -> KeyRing:

@@ -23,10 +23,12 @@ from drivefeed.indexer.work_folder import work_folder
 from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
+from drivefeed.queue.script import RedisScript
 from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
+from drivefeed.sources.graph.budget_shared import script_text
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -84,6 +86,8 @@ async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQ
         if is_alone(settings, role):
             stack.enter_context(alone_on(settings.data_dir / "queue"))
             await _bury_all(parts.catalog)
+    if settings.redis_url is None:
+        parts.source.gates.share(RedisScript(url, script_text()))
     queue = BullmqQueue(
         url,
         prefix=settings.queue_prefix,

@@ -139,8 +139,7 @@ async def open_parts(
             credential=signing.credential,
             clock=around.clock,
             ids=around.ids,
-            allowance=settings.ru_per_minute,
-            ru_share=settings.ru_share,
+            gates=signing.gates,
         )
         stack.push_async_callback(source.aclose)
         store = open_store(settings)

@@ -23,7 +23,7 @@ from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError, PartDown
 from drivefeed.embedding import difference
 from drivefeed.errands import Errands, open_door, serve_health
-from drivefeed.keeping import gatekeeper_of, keep_house
+from drivefeed.keeping import gatekeeper_of, keep_house, watch_budgets
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.table import QUEUES
@@ -245,9 +245,9 @@ class Daemon:
     async def _assemble(
         self, queue: BullmqQueue, indexing: Indexing | None, files: StoredFiles | None
     ) -> tuple[Workers, Relay, Schedule]:
-        parts = self.parts
+        parts, settings = self.parts, self.parts.settings
         await heartbeats.beat(parts.catalog, self.owner, self.role.name)
-        concurrency = concurrency_of(parts.settings)
+        concurrency = concurrency_of(settings)
         self._runner = Runner(
             parts.catalog, self.breakers, owner=self.owner, pace_seconds=self._pace_seconds
         )
@@ -284,10 +284,10 @@ class Daemon:
             breakers=self.breakers,
         )
         if self.role.schedules:
-            breakers = self.breakers
-            notices = notices_of(parts.settings, parts.catalog, self.owner, breakers.open_parts)
-            schedule.every(parts.settings.watch.look_seconds, "notices", notices.tick)
+            notices = notices_of(settings, parts.catalog, self.owner, self.breakers.open_parts)
+            schedule.every(settings.watch.look_seconds, "notices", notices.tick)
             await keep_house(schedule, parts, queue, owner=self.owner)
         schedule.every(LOOK_SECONDS, "gate", gatekeeper.tick)
         schedule.every(_BACKENDS_SECONDS, "backends", parts.backends.look_again)
+        watch_budgets(schedule, parts, tells=self.role.schedules)
         return workers, relay, schedule

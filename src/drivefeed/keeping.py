@@ -14,6 +14,8 @@ from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
 from drivefeed.services.books import LOOK_SECONDS as BOOKS_SECONDS
 from drivefeed.services.books import let_in_who_need_not_wait
+from drivefeed.services.budgets import LOOK_SECONDS as BUDGET_SECONDS
+from drivefeed.services.budgets import BudgetBoard
 from drivefeed.services.gate import Gatekeeper, Place
 from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
@@ -79,6 +81,16 @@ def subscribing_of(parts: Parts, owner: str) -> Subscribing:
         lifetime_ms=round(told.lifetime_hours * 3_600_000),
         owner=owner,
     )
+
+
+def watch_budgets(schedule: Schedule, parts: Parts, *, tells: bool) -> None:
+    """Have it told on a schedule how the budgets at Microsoft stand.
+
+    Args:
+        tells: whether this process writes it to the catalog.
+    """
+    board = BudgetBoard(parts.catalog, parts.source.gates, parts.accounts, tells=tells)
+    schedule.every(BUDGET_SECONDS, "budgets", board.tick)
 
 
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:

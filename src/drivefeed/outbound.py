@@ -40,6 +40,7 @@ class Outbound:
             ``name:port``, addresses, networks such as ``10.0.0.0/8``, or ``*`` for all.
         ca_file: PEM file with authorities to trust besides the usual ones.
         folder: where bundles of authorities are written for libraries that want one file.
+        company: whose traffic it is, for those who ask to be told; empty for ours.
     """
 
     http_proxy: str | None = field(default=None, repr=False)
@@ -47,6 +48,7 @@ class Outbound:
     no_proxy: tuple[str, ...] = ()
     ca_file: str | None = None
     folder: Path | None = None
+    company: str = ""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Self:
@@ -75,6 +77,7 @@ class Outbound:
         no_proxy: str = "",
         ca_file: str | None = None,
         folder: Path | None = None,
+        company: str = "",
     ) -> Self:
         """Return a copy with what is not empty put in place of what was there.
 
@@ -90,6 +93,7 @@ class Outbound:
             no_proxy=_names(no_proxy) if no_proxy else self.no_proxy,
             ca_file=ca_file or self.ca_file,
             folder=folder or self.folder,
+            company=company or self.company,
         )
 
     def proxy_for(self, url: str) -> str | None:

@@ -29,6 +29,7 @@ def outbound_of(settings: Settings) -> Outbound:
         no_proxy=wanted.no_proxy,
         ca_file=str(wanted.ca_file) if wanted.ca_file else None,
         folder=settings.data_dir / "trust",
+        company=wanted.company,
     )
 
 
@@ -97,6 +98,7 @@ def notices_of(
             failed_floor=watch.failed_floor,
             idle_ms=int(watch.idle_hours * 3_600_000),
             down_ms=int(watch.down_minutes * 60_000),
+            throttled_ms=int(watch.throttled_minutes * 60_000),
         ),
         look_ms=int(watch.look_seconds * 1000),
         open_parts=open_parts,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+    from drivefeed.domain.budget import Lane
     from drivefeed.domain.reasons import Reason
     from drivefeed.domain.remote import DeltaPage, DriveRef, RemoteDrive, RemoteItem
 
@@ -79,6 +80,10 @@ class Download(Protocol):
 
 class Source(Protocol):
     """A cloud drive service (Microsoft Graph or a look-alike)."""
+
+    def at(self, lane: Lane) -> Source:
+        """Return the same source for requests of another urgency, where requests are rationed."""
+        ...
 
     async def delta(self, drive: DriveRef, link: str | None) -> DeltaPage:
         """Fetch one page of changes; ``link`` is a stored link, or None to enumerate everything.

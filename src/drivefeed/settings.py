@@ -20,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from drivefeed.domain.budget import Budget
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
@@ -35,9 +36,10 @@ from drivefeed.setting_sections import (
     S3Settings,
     require_backends,
 )
-from drivefeed.settings_folders import (  # noqa: TC001 (pydantic reads it when the class is made)
+from drivefeed.settings_folders import (
     AccountSettings,
     ConnectionSettings,
+    TenantSettings,
 )
 from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
 from drivefeed.settings_outward import (
@@ -131,6 +133,14 @@ class Settings(BaseSettings):
     ru_per_minute: Annotated[int, Field(gt=0)] = Field(
         default=1250, description="Resource units a minute that Microsoft grants this app."
     )
+    ru_per_day: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="The same for 24 hours; 0 for what belongs to those of a minute."
+    )
+    tenants: dict[str, TenantSettings] = Field(
+        default={},
+        description="Larger tenants, by the id or domain that accounts name: Microsoft grants more "
+        "there.",
+    )
     concurrency: dict[Stage, Annotated[int, Field(ge=1)]] = Field(
         default={}, description="By stage, where not the default."
     )
@@ -213,6 +223,18 @@ class Settings(BaseSettings):
         bucket = os.environ.get("S3_BUCKET")
         if self.s3 is None and bucket:
             self.s3 = S3Settings(bucket=bucket, endpoint_url=os.environ.get("AWS_ENDPOINT_URL_S3"))
+
+    def budget_of(self, tenant: str) -> Budget:
+        """Return what this app may spend in a tenant, by its id or domain in any case."""
+        named = {name.casefold(): one for name, one in self.tenants.items()}
+        one = named.get(tenant.casefold(), TenantSettings())
+        usual = Budget(self.ru_per_minute, self.ru_per_day)
+        if one.licences is not None:
+            usual = Budget.of_tenant(one.licences)
+        minute = one.ru_per_minute or usual.minute
+        # A day that belongs to another minute than the one that is used is none.
+        usual_day = usual.day if minute == usual.minute else 0
+        return Budget(minute, one.ru_per_day or usual_day, self.ru_share)
 
     @property
     def catalog_url(self) -> str:

@@ -33,6 +33,21 @@ class AccountSettings(Section):
     )
 
 
+class TenantSettings(Section):
+    """What Microsoft grants this app in one tenant; what is empty is as everywhere."""
+
+    licences: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="How many licences the tenant has, from which Microsoft's limits follow.",
+    )
+    ru_per_minute: Annotated[int, Field(gt=0)] | None = Field(
+        default=None, description="Resource units a minute, where it is known better."
+    )
+    ru_per_day: Annotated[int, Field(gt=0)] | None = Field(
+        default=None, description="The same for 24 hours."
+    )
+
+
 class ConnectionSettings(Section):
     """A folder that should flow in."""
 

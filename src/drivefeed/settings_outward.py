@@ -105,6 +105,9 @@ class WatchSettings(Section):
     down_minutes: Annotated[float, Field(gt=0)] = Field(
         default=15.0, description="Minutes that a part is down until it is told."
     )
+    throttled_minutes: Annotated[float, Field(gt=0)] = Field(
+        default=60.0, description="Minutes in which Microsoft refused every request as too many."
+    )
 
 
 class NotificationSettings(Section):
@@ -147,4 +150,9 @@ class OutboundSettings(Section):
     )
     ca_file: Path | None = Field(
         default=None, description="PEM file with certificates to trust too, everywhere."
+    )
+    company: Annotated[str, Field(pattern=r"^([!-{}~][ -{}~]{0,59})?$")] = Field(
+        default="",
+        description="Whose traffic this is, named to Microsoft with each request; empty for "
+        "drivefeed.",
     )

@@ -38,6 +38,17 @@ ATTEMPTS_FAILED = Counter(
 QUEUE_EVENTS = Counter(
     "drivefeed_queue_events_total", "What happened to jobs and workers.", ["stage", "event"]
 )
+BUDGET_UNITS = Gauge(
+    "drivefeed_graph_resource_units",
+    "Microsoft's resource units of an app in a tenant: used, and what we allow ourselves.",
+    ["app", "window", "kind"],
+)
+BUDGET_CLOSED_SECONDS = Gauge(
+    "drivefeed_graph_closed_seconds", "For how long Microsoft wants to be left alone.", ["app"]
+)
+BUDGET_WAITING = Gauge(
+    "drivefeed_graph_requests_waiting", "Requests that wait for their turn.", ["app", "lane"]
+)
 BREAKER_OPEN = Gauge("drivefeed_breaker_open", "1 while a part is considered down.", ["part"])
 LOOP_STALL_SECONDS = Gauge(
     "drivefeed_event_loop_longest_stall_seconds",

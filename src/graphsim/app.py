@@ -7,22 +7,27 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from graphsim.addressing import parse_address
+from graphsim.allowance import Allowance
+from graphsim.batch import Batches
+from graphsim.bulk import BulkDrive
+from graphsim.courier import Courier
 from graphsim.downloads import Downloads, is_download
 from graphsim.drives import MemoryDrive
 from graphsim.entra import Entra
 from graphsim.errors import GraphError
 from graphsim.estate import Estate
-from graphsim.exchange import DroppedError, Exchange, Receive, Scope, Send
+from graphsim.exchange import Exchange, Scope
 from graphsim.faults import Faults
 from graphsim.graph import Graph
 from graphsim.items import Profile, guid
 from graphsim.pages import Pages
 from graphsim.requestlog import RequestLog
 from graphsim.tenancy import App, Person
+from graphsim.wire import DroppedError, Receive, Send
 
 if TYPE_CHECKING:
     from graphsim.clock import ServerClock
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Site
     from graphsim.seals import Seals
     from graphsim.tenancy import Directory
@@ -59,17 +64,28 @@ class Application:
         self.drives = self.estate.drives
         self.clock = clock
         self._seals = seals
-        self.faults = Faults()
+        self.faults = Faults(clock)
         self.log = RequestLog()
+        self.allowance = Allowance(clock)
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
         self.downloads = Downloads(drives, seals, clock, url_lifetime, download_host)
-        self.graph = Graph(self.estate, Pages(seals, page_size), self.downloads)
+        pages, courier = Pages(seals, page_size), Courier(clock, self.faults)
+        self.graph = Graph(self.estate, pages, self.downloads, clock, courier)
+        self.batches = Batches(self)
 
     def add_drive(self, name: str, profile: Profile = Profile.BUSINESS) -> MemoryDrive:
         """Make a drive in memory that belongs nowhere yet; see the methods below."""
         number = len(self.drives)
         drive = MemoryDrive(name, profile, self._seals, self.clock, f"{number}:{name}")
+        self.drives.append(drive)
+        return drive
+
+    def add_bulk(
+        self, name: str, files: int, folders: int, profile: Profile = Profile.BUSINESS
+    ) -> BulkDrive:
+        """Make a drive of generated files; it belongs nowhere yet."""
+        drive = BulkDrive(name, profile, self._seals, self.clock, files=files, folders=folders)
         self.drives.append(drive)
         return drive
 
@@ -125,6 +141,10 @@ class Application:
             raise TypeError(f"{drive.name} is a real folder.")
         return drive
 
+    async def close(self) -> None:
+        """Send no more notifications."""
+        await self.graph.subscriptions.close()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
         if scope["type"] != "http":
@@ -134,6 +154,7 @@ class Application:
         exchange = Exchange(
             scope, receive, send,
             transport=transport, log=self.log, faults=self.faults, clock=self.clock,
+            allowance=self.allowance, batch=scope.get("graphsim.batch"),
         )  # fmt: skip
         try:
             await self._answer(exchange)
@@ -155,6 +176,10 @@ class Application:
             await self.entra.answer(exchange)
             return
         caller = self.entra.caller(exchange.headers.get("authorization"))
+        exchange.called_by(caller.app.client_id, caller.tenant_id)
+        if address.other.lower() == "/$batch" and exchange.method == "POST":
+            await self.batches.answer(exchange, address.prefix)
+            return
         await self.graph.answer(exchange, address, caller)
 
     @staticmethod

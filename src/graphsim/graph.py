@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from graphsim.addressing import Address, parse_options
 from graphsim.errors import GraphError, invalid_request, not_found
@@ -11,10 +12,13 @@ from graphsim.labels import OPERATION, extract_labels
 from graphsim.pages import Pages, Question
 from graphsim.places import Places
 from graphsim.rendering import render_drive, selected
+from graphsim.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
+    from graphsim.clock import Clock
+    from graphsim.courier import Courier
     from graphsim.downloads import Downloads
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Estate
     from graphsim.exchange import Exchange
     from graphsim.rights import Caller
@@ -28,13 +32,18 @@ class Graph:
         estate: The drives, and who and what they belong to.
         pages: Answers children and delta.
         downloads: Makes download URLs, and sends bytes at once for the ``inline`` fault.
+        clock: Decides when subscriptions end.
+        courier: Sends notifications.
     """
 
-    def __init__(self, estate: Estate, pages: Pages, downloads: Downloads) -> None:
+    def __init__(
+        self, estate: Estate, pages: Pages, downloads: Downloads, clock: Clock, courier: Courier
+    ) -> None:
         self._estate = estate
         self.pages = pages
         self._downloads = downloads
         self._places = Places(estate, pages)
+        self.subscriptions = Subscriptions(clock, courier, self.drive_of)
 
     async def answer(self, exchange: Exchange, address: Address, caller: Caller) -> None:
         """Answer one request.
@@ -43,6 +52,10 @@ class Graph:
             GraphError: The refusal to send.
         """
         options = parse_options(exchange.query)
+        first, *rest = address.other.strip("/").split("/")
+        if first.lower() == "subscriptions":
+            await self.subscriptions.answer(exchange, rest, caller)
+            return
         if address.drive is None and address.owner is None:
             await self._places.answer(exchange, address, caller, options)
             return
@@ -51,7 +64,7 @@ class Graph:
             return
         op = address.operation or ("item" if address.item else "drive")
         exchange.understood(op)
-        drive = self._drive(address, caller)
+        drive = self.drive_of(address, caller)
         exchange.understood(op, drive=drive.id)
         caller.check_drive(drive)
         _check_open(drive)
@@ -62,6 +75,10 @@ class Graph:
         item = await self._item(drive, address, options)
         if item is not None:
             exchange.understood(op, item=item.id, name=item.name)
+        if op in {"delta", "children"}:
+            token = address.argument or options.get("token")
+            number = self.pages.number(drive, op, token, options.get("skiptoken"))
+            exchange.understood(op, page=number)
         exchange.refuse_if_told()
         if op == OPERATION:
             caller.check_labels(drive)
@@ -89,7 +106,12 @@ class Graph:
             case other:
                 raise GraphError(501, "notSupported", f"graphsim has no {other} on items.")
 
-    def _drive(self, address: Address, caller: Caller) -> Drive:
+    def drive_of(self, address: Address, caller: Caller) -> Drive:
+        """Return the drive that an address names.
+
+        Raises:
+            GraphError: There is none, or the caller does not see whose it is.
+        """
         if address.drive is not None:
             return self._estate.drive(address.drive)
         kind, _, name = (address.owner or "").partition(":")
@@ -184,4 +206,5 @@ def _resolved(drive: Drive, address: Address) -> Item | None:
     start = drive.tree.root if address.item == "root" else drive.tree.live(address.item or "")
     if start is None or not address.path:
         return start
-    return drive.tree.resolve(start, address.path)
+    names = [unquote(name) for name in address.path] if drive.quirks.unescapes_twice else None
+    return drive.tree.resolve(start, names or address.path)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from graphsim.admin import admin_app
-from graphsim.app import Application, Connections
+from graphsim.app import Application
 from graphsim.assertions import Issuer
-from graphsim.certificates import ensure_certificates
+from graphsim.bulk import BulkDrive
 from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
-from graphsim.drives import Drive, MemoryDrive
-from graphsim.endpoints import Endpoints, describe
+from graphsim.drives import MemoryDrive
+from graphsim.fault_scripts import read_script, run_script
 from graphsim.identity import remembered_identity
 from graphsim.items import Profile
 from graphsim.seals import Seals
+from graphsim.servers import running
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
+    from graphsim.allowance import Allowance
+    from graphsim.drive import Drive
+    from graphsim.endpoints import Endpoints
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
+    from graphsim.subscriptions import Subscriptions
     from graphsim.tenancy import App, Directory, Person
 
 
@@ -57,6 +57,11 @@ class GraphSim:
         return next(drive for drive in self.app.drives if isinstance(drive, MemoryDrive))
 
     @property
+    def bulk(self) -> BulkDrive:
+        """The first drive of generated files."""
+        return next(drive for drive in self.app.drives if isinstance(drive, BulkDrive))
+
+    @property
     def faults(self) -> Faults:
         """The scripted misbehaviour."""
         return self.app.faults
@@ -65,6 +70,16 @@ class GraphSim:
     def log(self) -> RequestLog:
         """The requests so far."""
         return self.app.log
+
+    @property
+    def allowance(self) -> Allowance:
+        """What apps may spend, and have spent."""
+        return self.app.allowance
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Who is notified of changes, and how that went."""
+        return self.app.graph.subscriptions
 
     @property
     def skew(self) -> float:
@@ -136,13 +151,6 @@ class GraphSim:
         return issuer
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever runs the loop."""
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serve(
     *folders: Path | str,
@@ -155,6 +163,8 @@ async def serve(
     memory: tuple[str, ...] = (),
     sites: Mapping[str, Path | str] | None = None,
     people: tuple[str, ...] = (),
+    faults: Path | None = None,
+    bulk: tuple[int, int] | None = None,
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -169,9 +179,12 @@ async def serve(
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
         sites: Folders by the name of the team site whose library they are.
         people: User principal names of further people, each with an empty OneDrive.
+        bulk: How many generated files, in how many folders, a drive called ``bulk`` has.
+        faults: A file of faults and quirks; see :mod:`graphsim.fault_scripts`.
 
     Raises:
-        OSError: The port is in use, or a folder can't be served.
+        OSError: The port is in use, or a folder or the file can't be read.
+        ValueError: The file holds no script of faults.
     """
     with contextlib.ExitStack() as stack:
         if state is None:
@@ -186,8 +199,10 @@ async def serve(
             drive = await asyncio.to_thread(DirectoryDrive, Path(folder), kind, seals, clock, state)
             stack.callback(drive.close)
             drives.append(drive)
-        names = memory or (() if folders else ("memory",))
+        names = memory or (() if folders or bulk else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
+        if bulk is not None:
+            drives.append(BulkDrive("bulk", kind, seals, clock, files=bulk[0], folders=bulk[1]))
         size, life = page_size, url_lifetime
         directory = identity.directory(personal=kind is Profile.PERSONAL)
         app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
@@ -199,72 +214,11 @@ async def serve(
             app.place_library(site, library)
         for name in people:
             app.add_person(name)
-        async with _running(app, state, port) as endpoints:
-            yield GraphSim(app, endpoints, given)
-
-
-@contextlib.asynccontextmanager
-async def _running(app: Application, state: Path, port: int) -> AsyncIterator[Endpoints]:
-    tls = await asyncio.to_thread(ensure_certificates, state / "tls")
-    with contextlib.ExitStack() as stack:
-        plain, secure, admin = (stack.enter_context(_listening(number)) for number in (port, 0, 0))
-        protocol = _recording(app.connections)
-        common: dict[str, Any] = {
-            "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
-            "date_header": False,
-            "timeout_graceful_shutdown": 1, "loop": "asyncio", "ws": "none",
-        }  # fmt: skip
-        http = uvicorn.Config(app, http=protocol, **common)
-        https = uvicorn.Config(
-            app, http=protocol, ssl_certfile=tls.certificate, ssl_keyfile=tls.key, **common
-        )
-        board = uvicorn.Config(admin_app(app), http="h11", **common)
-        pairs = ((http, plain), (https, secure), (board, admin))
-        servers = [(_Server(config), sock) for config, sock in pairs]
-        ports = (sock.getsockname()[1] for sock in (plain, secure, admin))
-        endpoints = describe(app, *ports, ca=tls.ca)
-        running = [asyncio.create_task(one.serve(sockets=[sock])) for one, sock in servers]
-        try:
-            while not all(one.started for one, _ in servers):  # noqa: ASYNC110 - no event for it
-                await asyncio.sleep(0.005)
-            yield endpoints
-        finally:
-            for one, _ in servers:
-                one.should_exit = True
-            await asyncio.gather(*running)
-
-
-def _listening(port: int) -> socket.socket:
-    sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(("127.0.0.1", port))
-    except OSError as error:
-        sock.close()
-        raise OSError(
-            error.errno, f"Port {port} is in use; choose another with --port, or 0 for a free one."
-        ) from error
-    return sock
-
-
-def _recording(connections: Connections) -> type[H11Protocol]:
-    """Return a protocol that records its connections, so that faults can cut them."""
-
-    class Recording(H11Protocol):
-        _peer: tuple[str, int] | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Record the connection."""
-            super().connection_made(transport)
-            peer = transport.get_extra_info("peername")
-            self._peer = (peer[0], peer[1]) if peer else None
-            if self._peer:
-                connections[self._peer] = transport
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            """Forget the connection."""
-            if self._peer:
-                connections.pop(self._peer, None)
-            super().connection_lost(exc)
-
-    return Recording
+        if faults is not None:
+            run_script(await asyncio.to_thread(read_script, faults), app)
+        async with running(app, state, port) as endpoints:
+            app.graph.subscriptions.courier.trusted = Path(endpoints.ca_file)
+            try:
+                yield GraphSim(app, endpoints, given)
+            finally:
+                await app.close()

@@ -118,6 +118,15 @@ def test_a_whole_drive_that_disappears_takes_nothing_with_it(team: Daemon, drive
     # graphsim answers 503 with a time to come back, as Graph does; without one it counts as down.
     assert status(team)["hold"] in {"throttled", "waiting_for_source"}
     assert EXPLANATIONS[status(team)["hold"]].meaning in " ".join(team.command("status").split())
+    until(
+        lambda: status(team)["budget"]["throttled_seconds"] > 0,
+        seconds=30,
+        what=lambda: f"the throttle to be told: {status(team)['budget']}",
+    )
+    budget = status(team)["budget"]
+    assert (budget["accounts"], budget["is_shared"]) == (["test"], True)
+    assert FILES < budget["used_day"] < budget["per_day"]
+    assert "resource units in the last minute" in " ".join(team.command("status").split())
     assert len(team.objects()) == len(team.points()) == FILES
     assert team.search("the year 1503")
     (drive.parent / "out of sight").rename(drive)

@@ -160,7 +160,7 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
     "quota": (quota, ("quota.", "reserve", "correct", "period")),
     "keeping": (
         keeping,
-        ("retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
+        ("budgets", "retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
     ),
     "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }

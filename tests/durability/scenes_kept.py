@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import Surroundings, open_parts
 from drivefeed.catalog import heartbeats, sessions
+from drivefeed.catalog.budgets import forget_budgets, tell_budgets
 from drivefeed.catalog.calls import poll_now
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.index_jobs import ensure_sender
 from drivefeed.catalog.quota_limits import Limit, set_limit, turn_due
 from drivefeed.catalog.retention import last_pass
+from drivefeed.domain.budget import BudgetStanding
 from drivefeed.domain.periods import Period
 from drivefeed.ports import Stage
 from drivefeed.queue import BullmqQueue
@@ -57,6 +60,7 @@ async def _ages() -> None:
         while await pruning.tick():
             pass
         assert await last_pass(catalog) is not None
+        await _forget_a_budget(catalog)
     for table, where in (
         ("heartbeats", "owner = 'gone'"),
         ("notices", "over_at IS NOT NULL"),
@@ -66,6 +70,19 @@ async def _ages() -> None:
         ("import_events", "event = 'removed'"),
     ):
         assert not _rows(f"SELECT 1 FROM {table} WHERE {where}"), table
+
+
+async def _forget_a_budget(catalog: Catalog) -> None:
+    """How a budget stands is told, and forgotten two days later."""
+    gone = BudgetStanding("gone", "gone", 1, 1000, 1, 960_000)
+    await tell_budgets(catalog, [gone])
+    (name,) = [row[0] for row in _rows("SELECT name FROM facts WHERE value LIKE '%\"gone\"%'")]
+    (value,) = [row[0] for row in _rows(f"SELECT value FROM facts WHERE name = '{name}'")]
+    said = json.loads(value)
+    said["at"] -= 48 * HOUR_MS
+    _write("UPDATE facts SET value = ? WHERE name = ?", json.dumps(said), name)
+    await forget_budgets(catalog)
+    assert not _rows(f"SELECT 1 FROM facts WHERE name = '{name}'")
 
 
 async def _leave_traces(catalog: Catalog, org_id: str) -> None:

@@ -66,13 +66,18 @@ _NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT).w
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a subject until ``busy_until``, unless renewed."""
+    """The right to work on a subject until ``busy_until``, unless renewed.
+
+    Attributes:
+        lane: how urgent the row is.
+    """
 
     subject_id: str
     stage: str
     number: int
     owner: str
     starts: int
+    lane: int = LANE_BACKFILL
 
 
 async def put(
@@ -149,7 +154,7 @@ _CLAIM = (
         busy_until=bindparam("taken_until"),
         starts=reminders.c.starts + 1,
     )
-    .returning(reminders.c.stage, reminders.c.starts)
+    .returning(reminders.c.stage, reminders.c.starts, reminders.c.lane)
 )
 
 
@@ -172,7 +177,7 @@ async def claim(
     row = (await connection.execute(_CLAIM, wanted | taken)).mappings().one_or_none()
     if row is None:
         return None
-    return Claim(subject_id, row["stage"], number, owner, row["starts"])
+    return Claim(subject_id, row["stage"], number, owner, row["starts"], row["lane"])
 
 
 async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from drivefeed.catalog.budgets import read_budgets
 from drivefeed.catalog.gate import read_gates
 from drivefeed.catalog.parts_down import read_down, youngest_start
 from drivefeed.catalog.progress import FILES, STANDING, WHY, Standing
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AccountFacts:
-    """An account: whether it can sign in, and until when."""
+    """An account: whether it can sign in, and until when.
+
+    Attributes:
+        throttled_ms: for how long every request of its app has been refused for being too many.
+    """
 
     account_id: str
     org_id: str
@@ -46,6 +51,7 @@ class AccountFacts:
     reason: str | None
     detail: str
     expires_at: int | None
+    throttled_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -136,6 +142,11 @@ async def gather_facts(catalog: Catalog) -> Facts:
             for row in found.mappings()
         ]
         names = {one.org_id: one.name for one in known_orgs}
+        throttled = {
+            account_id: told.standing.throttled_ms
+            for told in await read_budgets(connection, now=catalog.clock.now())
+            for account_id in told.accounts
+        }
         found = await connection.execute(select(accounts).order_by(accounts.c.created_at))
         known_accounts = [
             AccountFacts(
@@ -147,6 +158,7 @@ async def gather_facts(catalog: Catalog) -> Facts:
                 reason=row["reason"],
                 detail=row["detail"] or "",
                 expires_at=row["expires_at"],
+                throttled_ms=throttled.get(row["id"], 0),
             )
             for row in found.mappings()
         ]

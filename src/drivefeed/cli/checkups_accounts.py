@@ -123,6 +123,7 @@ class AccountChecks:
             credential=parts.credential,
             clock=self._doctor.around.clock,
             ids=self._doctor.around.ids,
+            gates=parts.gates,
         )
         self._doctor.stack.push_async_callback(source.aclose)
         drives = await all_drives(catalog)

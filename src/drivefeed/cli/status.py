@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from drivefeed.catalog.budgets import budgets_told
 from drivefeed.catalog.gate import gates_told
 from drivefeed.catalog.parts_down import parts_down
 from drivefeed.catalog.progress import Progress, Standing, progress_of
@@ -14,14 +15,18 @@ from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of, duration_of
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.subscription import SubscriptionState
+from drivefeed.services.budget_words import accounts_of, budget_dict, budget_sentence
 from drivefeed.services.standings import progress_dict, troubles_of, word_of
 from drivefeed.services.usage_words import usage_sentence
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from drivefeed.catalog.budgets import ToldBudget
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
+
+    _Looked = tuple[list[Progress], list[str], dict[str, Gate], dict[str, str], list[ToldBudget]]
 
 __all__ = [
     "COLOURS",
@@ -50,9 +55,14 @@ _ALWAYS = frozenset({Standing.SEARCHABLE})
 
 def show_status(*, as_json: bool) -> None:
     """Show where the files of each connection stand, and why."""
-    found, notes, gates, down = run(_looked())
+    found, notes, gates, down, budgets = run(_looked())
     if as_json:
-        print_json([progress_dict(one) | {"parts_down": down} for one in found])
+        print_json(
+            [
+                progress_dict(one) | {"parts_down": down, "budget": _budget_for(one, budgets)}
+                for one in found
+            ]
+        )
         return
     for part, words in down.items():
         say(f"[yellow]![/] The {escape(part)} is waited for: {escape(words)}")
@@ -63,6 +73,10 @@ def show_status(*, as_json: bool) -> None:
     say_reasons(found)
     for words in notes:
         say(words)
+    for told in budgets:
+        mark = "[yellow]![/] " if told.standing.closed_ms else ""
+        who, words = accounts_of(told), budget_sentence(told.standing)
+        say(f"{mark}[bold]{escape(who)}[/] at Microsoft: {escape(words)}")
     for host, gate in gates.items():
         say(f"[yellow]![/] [bold]{escape(host)}[/]: {escape(gate.words)}")
 
@@ -87,17 +101,23 @@ async def untold_of(catalog: Catalog) -> list[str]:
     ]
 
 
-async def _looked() -> tuple[list[Progress], list[str], dict[str, Gate], dict[str, str]]:
+def _budget_for(one: Progress, budgets: list[ToldBudget]) -> dict[str, Any] | None:
+    """Return the budget from which a connection's account spends, if anything is known of it."""
+    connection_id = one.connection.connection_id
+    return next((budget_dict(told) for told in budgets if connection_id in told.connections), None)
+
+
+async def _looked() -> _Looked:
     from drivefeed.cli.health import health_of
 
     async with existing_catalog() as catalog:
         found = await progress_of(catalog)
         notes = [*await limits_of(catalog), *await untold_of(catalog)]
-        gates = await gates_told(catalog)
+        gates, budgets = await gates_told(catalog), await budgets_told(catalog)
         told = await parts_down(catalog)
     # What this machine's process says is newer, and it can tell of the catalog itself.
     here: dict[str, str] = (await health_of(settings_for_commands())).get("down", {})
-    return found, notes, gates, {name: one.words for name, one in told.items()} | here
+    return found, notes, gates, {name: one.words for name, one in told.items()} | here, budgets
 
 
 def progress_table(found: list[Progress]) -> Table:

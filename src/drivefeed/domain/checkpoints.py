@@ -40,6 +40,8 @@ COMMITS: dict[str, str] = {
     "again": "A stage is due again later.",
     "attempt": "A failed attempt is noted.",
     "attention": "A person is asked.",
+    "budgets": "How budgets at Microsoft stand is noted for all processes.",
+    "budgets.old": "What was noted of budgets too long ago is forgotten.",
     "bury": "The only process starts, so the rows of all others are due.",
     "claim": "A worker takes a row.",
     "clear": "A person's retry clears what kept an import waiting.",

@@ -62,8 +62,12 @@ def worker_retry() -> Retry:
     return Retry(ExponentialBackoff(cap=2, base=0.1), 60)
 
 
-def producer_client(url: str) -> Redis:
+def producer_client(url: str, *, retries: int = 3) -> Redis:
     """Return the client for everything but workers: a small pool that gives up quickly.
+
+    Args:
+        retries: how often a command is repeated; the first repetition finds a connection that
+            the server closed meanwhile.
 
     Raises:
         ValueError: ``url`` is no Redis URL.
@@ -73,7 +77,7 @@ def producer_client(url: str) -> Redis:
         max_connections=8,
         timeout=3,
         decode_responses=True,
-        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), retries),
         retry_on_error=_RETRIED,
     )
     return Redis.from_pool(pool)

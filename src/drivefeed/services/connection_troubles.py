@@ -41,6 +41,7 @@ class Rules:
     failed_floor: int = 10
     idle_ms: int = 6 * 3600 * 1000
     down_ms: int = 15 * 60 * 1000
+    throttled_ms: int = 3600 * 1000
 
 
 def connection_troubles(

@@ -164,7 +164,7 @@ class Notices:
         suspects = [key for key, at in self._idle_since.items() if now - at >= _IDLE_FOR_MS]
         waiting = await waiting_since(self._catalog, suspects) if suspects else {}
         return [
-            *account_troubles(facts, now=now),
+            *account_troubles(facts, self._rules, now=now),
             *connection_troubles(facts, self._rules, waiting, now=now),
             *quota_troubles(facts.orgs),
             *disk_troubles(facts),

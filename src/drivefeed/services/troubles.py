@@ -17,6 +17,7 @@ from drivefeed.domain.notices import (
     quota_step,
 )
 from drivefeed.domain.periods import Period
+from drivefeed.domain.reasons import Reason
 from drivefeed.domain.visible import visible
 from drivefeed.domain.words import count_of
 from drivefeed.services.connection_troubles import SIGN_IN
@@ -36,8 +37,8 @@ _URGENT_DAYS = 3
 _MIDDLE_DAYS = 14
 
 
-def account_troubles(facts: Facts, *, now: int) -> Iterator[Trouble]:
-    """Yield accounts that cannot sign in, and those whose secret or certificate ends soon."""
+def account_troubles(facts: Facts, rules: Rules, *, now: int) -> Iterator[Trouble]:
+    """Yield accounts that cannot sign in or get nothing, and those whose secret ends soon."""
     drives: dict[str, set[str]] = defaultdict(set)
     reasons: dict[str, tuple[str, str]] = {}
     for one in facts.connections:
@@ -50,6 +51,8 @@ def account_troubles(facts: Facts, *, now: int) -> Iterator[Trouble]:
             reason, detail = account.reason or account.state, account.detail or detail
         if reason:
             yield _account(facts, account, reason, detail, len(drives[account.account_id]))
+        elif account.throttled_ms >= rules.throttled_ms:
+            yield _throttled(account)
         step = expiry_step(account.expires_at, now=now)
         if step is not None and account.expires_at is not None:
             yield _expiry(facts, account, step, account.expires_at - now)
@@ -69,6 +72,24 @@ def _account(facts: Facts, account: AccountFacts, reason: str, detail: str, driv
         remedy=remedy or "Give the account a sign-in that works.",
         command=f"drivefeed account test {_named(facts, account)}",
         reason=reason,
+    )
+
+
+def _throttled(account: AccountFacts) -> Trouble:
+    """Microsoft does not say why an app gets nothing for long; only its support can."""
+    return Trouble(
+        kind=NoticeKind.ACCOUNT,
+        severity=Severity.WARNING,
+        org_id=account.org_id,
+        org=account.org,
+        subject_id=account.account_id,
+        subject=f"account '{visible(account.name)}'",
+        words="Microsoft has refused every request of its app as one too many for "
+        f"{duration_of(account.throttled_ms)}. Its drives wait; nothing has failed.",
+        remedy="See who else uses the app registration. If nobody does, ask Microsoft's support "
+        "why the app is throttled.",
+        command="drivefeed status",
+        reason=Reason.THROTTLED,
     )
 
 

@@ -10,6 +10,7 @@ from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.catalog.waiting import clear_cured
 from drivefeed.domain.access import CURED_WITH_DRIVE
+from drivefeed.domain.budget import Lane
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
 from drivefeed.domain.reasons import Reason
@@ -107,7 +108,8 @@ class Discover(SubjectStage):
                         return Again(0)
                 # The schedule makes the next round due.
                 return Rest()
-            drive = await follow_page(self.catalog, self._source, drive)
+            lane = Lane.BACKFILL if drive.enumerating or drive.cursor is None else Lane.CHANGES
+            drive = await follow_page(self.catalog, self._source.at(lane), drive)
         return Again(0)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from drivefeed.catalog import imports as catalog_imports
 from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.quota import Need
+from drivefeed.catalog.reminders import LANE_FRESH
+from drivefeed.domain.budget import Lane
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
 from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
@@ -186,7 +188,7 @@ class Transfer(ImportStage):
         async with AsyncExitStack() as stack:
             with passing(self.checkpoint, "transfer.download"):
                 body = await stack.enter_async_context(
-                    self._source.download(file.drive, file.item_id)
+                    self._source.at(_lane(task)).download(file.drive, file.item_id)
                 )
             with passing(self.checkpoint, "transfer.put"):
                 await self._store.put(
@@ -208,7 +210,7 @@ class Transfer(ImportStage):
         if file.drive is None or file.item_id is None:
             return False
         try:
-            item = await self._source.item(file.drive, file.item_id)
+            item = await self._source.at(_lane(task)).item(file.drive, file.item_id)
         except NotFound:
             return True
         return item.quick_xor is not None and item.quick_xor != task.one.quick_xor
@@ -226,6 +228,13 @@ class Transfer(ImportStage):
 def _gone(name: str) -> Permanent:
     words = f"'{name}' was gone when it was to be copied."
     return Permanent(words, reason=Reason.GONE_AT_SOURCE)
+
+
+def _lane(task: Task) -> Lane:
+    """Return how urgent the requests for a file are."""
+    if task.delivery.attempt > 1:
+        return Lane.RETRIES
+    return Lane.CHANGES if task.claim.lane == LANE_FRESH else Lane.BACKFILL
 
 
 def _integrity(task: Task, sums: _Sums) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from drivefeed.domain.words import meaning_of, remedy_of
+from drivefeed.services.budget_words import budget_dict
 from drivefeed.services.standings import progress_dict, troubles_of
 from drivefeed.services.usage_words import usage_dict, usage_sentence
 
@@ -96,12 +97,39 @@ class UsageShape(BaseModel):
     words: str
 
 
+class LanesShape(BaseModel):
+    """Requests that wait for their turn, the most urgent first."""
+
+    changes: int
+    retries: int
+    backfill: int
+    verify: int
+
+
+class BudgetShape(BaseModel):
+    """What an app may ask Microsoft for in a tenant, in Microsoft's resource units."""
+
+    accounts: list[str] = Field(description="Names of the accounts that spend from it.")
+    tenant_id: str
+    client_id: str
+    used_minute: int
+    per_minute: int = Field(description="What we allow ourselves of Microsoft's limit.")
+    used_day: int
+    per_day: int
+    closed_seconds: float = Field(description="For how long Microsoft wants to be left alone.")
+    throttled_seconds: float = Field(description="For how long every request has been refused.")
+    waiting: LanesShape
+    is_shared: bool = Field(description="Whether all processes share it at the moment.")
+    words: str
+
+
 class OverviewShape(BaseModel):
     """How an organization stands."""
 
     org: str
     pages_used: int = Field(description="Pages ever charged.")
     usage: UsageShape
+    budgets: list[BudgetShape]
     troubles: list[TroubleShape]
     connections: list[ConnectionShape]
 
@@ -211,6 +239,7 @@ def overview_shape(key: ApiKey, view: View) -> OverviewShape:
         org=key.org_name,
         pages_used=view.usage.total,
         usage=usage_shape(view.usage),
+        budgets=[BudgetShape(**budget_dict(one)) for one in view.budgets],
         troubles=trouble_shapes(view.progress),
         connections=[connection_shape(one, view) for one in view.progress],
     )

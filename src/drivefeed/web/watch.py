@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from drivefeed.catalog.budgets import ToldBudget, budgets_told
 from drivefeed.catalog.progress import Progress, progress_of
 from drivefeed.catalog.recent import Lately, lately, youngest_event
 from drivefeed.catalog.usage import Usage, usage_of
@@ -45,19 +46,21 @@ class View:
     Attributes:
         number: rises from view to view.
         lately: by connection; quiet ones are missing.
+        budgets: at Microsoft, of the org's accounts.
     """
 
     number: int
     progress: tuple[Progress, ...]
     lately: dict[str, Lately]
     usage: Usage
+    budgets: tuple[ToldBudget, ...] = ()
 
     def says_the_same(self, other: View) -> bool:
         """Whether a reader would find nothing new in the other view."""
 
         def words(view: View) -> tuple[object, ...]:
             recent = {key: (one.latest, one.ended) for key, one in view.lately.items()}
-            return view.progress, view.usage, recent
+            return view.progress, view.usage, recent, [_roughly(one) for one in view.budgets]
 
         return words(self) == words(other)
 
@@ -217,7 +220,8 @@ class Watch:
         progress = await progress_of(self._catalog, org_id=org_id)
         recent = await lately(self._catalog, org_id)
         (usage,) = await usage_of(self._catalog, org_id)
-        fresh = View(self._numbers + 1, tuple(progress), recent, usage)
+        budgets = await budgets_told(self._catalog, org_id)
+        fresh = View(self._numbers + 1, tuple(progress), recent, usage, tuple(budgets))
         before = self.latest(org_id)
         if before is not None and before.says_the_same(fresh):
             return before
@@ -229,6 +233,13 @@ class Watch:
         del self._counted[oldest]
         if not self._counting[oldest].locked():
             del self._counting[oldest]
+
+
+def _roughly(told: ToldBudget) -> tuple[object, ...]:
+    """Return what of a budget is news: a tenth more or less used, a closure, somebody waiting."""
+    one = told.standing
+    tenths = 10 * one.used_minute // max(1, one.per_minute)
+    return (tuple(told.accounts), tenths, one.closed_ms > 0, bool(one.waiting), one.is_shared)
 
 
 def _is_due(counted: _Counted, mark: int) -> bool:

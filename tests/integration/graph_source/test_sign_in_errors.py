@@ -232,12 +232,18 @@ def test_every_reason_of_access_has_a_row_or_another_test() -> None:
 async def test_what_passes_by_itself_needs_nobody(number: int, seconds: float) -> None:
     async with serve(state=sim_state()) as sim:
         sim.faults.add("status", op="token", aadsts=number, count=2)
-        source, drive = source_of(account_of(sim)), DriveRef("sim", sim.memory.id)
+        clock = HurriedClock()
+        source, drive = source_of(account_of(sim), clock), DriveRef("sim", sim.memory.id)
         try:
             with pytest.raises(Throttled, match=str(number)) as caught:
                 await source.delta(drive, None)
             assert caught.value.seconds == seconds
             sim.faults.clear()
+            asked = sim.log.count("token")
+            with pytest.raises(Throttled):
+                await source.delta(drive, None)
+            assert sim.log.count("token") == asked, "it is left alone for that long"
+            clock.advance(seconds)
             assert await crawl(source, drive)
         finally:
             await source.aclose()

@@ -73,6 +73,37 @@ async def test_the_ready_file_leads_to_the_files(
         assert await process.wait() == 0
 
 
+async def test_generated_files_and_faults_from_a_file(tmp_path: Path, environment: None) -> None:
+    script, ready = tmp_path / "faults.toml", tmp_path / "ready.json"
+    script.write_text('[[fault]]\nkind = "throttle"\nop = "children"\nretry_after = "soon"\n')
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "graphsim", "--bulk", "100/3", "--faults", script, "--state", tmp_path / "state"),
+        *("--ready-file", ready),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(30):
+            while not ready.exists():  # noqa: ASYNC110 - a file has no event
+                await asyncio.sleep(0.02)
+        endpoints = json.loads(ready.read_text())
+        async with httpx.AsyncClient(base_url=endpoints["admin_url"]) as admin:
+            (drive,) = (await admin.get("/drives")).json()
+            assert (drive["name"], drive["items"]) == ("bulk", 104)
+            (fault,) = (await admin.get("/faults")).json()
+            assert (fault["status"], fault["retry_after"]) == (429, "soon")
+            made = await admin.post(f"/drives/{drive['id']}/bulk-changes?count=20")
+            assert sum(made.json().values()) == 20
+            added = await admin.post("/bulk", json={"files": 50, "folders": 2, "name": "more"})
+            assert added.status_code == 201
+    finally:
+        process.terminate()
+        await process.wait()
+    script.write_text("[[fault]]\nkind = 'explode'\n")
+    words = await _failing("--faults", script, "--state", tmp_path / "state")
+    assert "no fault called explode" in words
+
+
 async def _gone(pid: int) -> None:
     async with asyncio.timeout(10):
         while _state(pid) != "Z":  # noqa: ASYNC110 - the end of a stranger has no event

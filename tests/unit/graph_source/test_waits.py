@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drivefeed.sources.graph.waits import LONGEST_WAIT, told_wait
+from drivefeed.domain.budget import Remaining
+from drivefeed.sources.graph.waits import LONGEST_WAIT, told_remaining, told_wait
 
 NOON = 1_790_000_000_000
 DATE = "Mon, 21 Sep 2026 14:13:20 GMT"
@@ -45,3 +46,24 @@ def test_anything_gives_nothing_or_a_bounded_wait(retry: str, reset: str, date: 
     headers = {"retry-after": retry, "ratelimit-reset": reset, "date": date}
     wait = told_wait(headers, now=NOON)
     assert wait is None or 0 < wait <= LONGEST_WAIT
+
+
+@pytest.mark.parametrize(
+    ("limit", "remaining", "reset", "told"),
+    [
+        ("1250", "250", "12", Remaining(1250, 250, 12_000)),
+        ("1250, 1250;w=60", "0", "0.5", Remaining(1250, 0, 500)),
+        ("1250;w=60", "3", "60", Remaining(1250, 3, 60_000)),
+        ("", "250", "12", Remaining(0, 250, 12_000)),
+        ("1250", "", "12", None),
+        ("1250", "250", "", None),
+        ("1250", "-1", "12", None),
+        ("1250", "many", "12", None),
+        ("1250", "250", "99999", None),
+    ],
+)
+def test_what_is_left(limit: str, remaining: str, reset: str, told: Remaining | None) -> None:
+    headers = {
+        "ratelimit-limit": limit, "ratelimit-remaining": remaining, "ratelimit-reset": reset,
+    }  # fmt: skip
+    assert told_remaining(headers) == told

@@ -60,7 +60,7 @@ def test_a_connection_that_is_well_is_no_trouble() -> None:
     counts = {(Standing.SEARCHABLE, "settled"): 500, (Standing.FAILED, "corrupt"): 3}
     well = connection(counts=counts)
     assert told(well) == []
-    assert list(account_troubles(facts(well), now=NOON)) == []
+    assert list(account_troubles(facts(well), RULES, now=NOON)) == []
 
 
 def test_files_that_wait_for_the_same_reason_are_one_trouble() -> None:
@@ -96,7 +96,7 @@ def test_a_sign_in_is_told_once_for_all_drives_of_the_account() -> None:
     lost = {"drive_attention": "needs_sign_in", "drive_detail": "AADSTS700082: expired."}
     connections = [connection(f"c{number}", drive_id=f"d{number}", **lost) for number in range(40)]
     assert told(*connections) == []
-    (one,) = account_troubles(facts(*connections), now=NOON)
+    (one,) = account_troubles(facts(*connections), RULES, now=NOON)
     assert "40 drives read through it wait" in one.words
     assert "AADSTS700082" in one.words
     assert one.reason == "needs_sign_in"
@@ -117,19 +117,19 @@ def test_each_cause_of_a_refused_sign_in_is_told_of_the_account_by_its_own_words
 
 def test_an_account_that_nobody_answered_is_no_trouble_of_its_own() -> None:
     unreached = replace(ACCOUNT, state="unreached", detail="It could not be reached.")
-    assert list(account_troubles(facts(account=unreached), now=NOON)) == []
+    assert list(account_troubles(facts(account=unreached), RULES, now=NOON)) == []
 
 
 @pytest.mark.parametrize("state", ["needs_sign_in", "misconfigured", "blocked"])
 def test_an_account_that_cannot_sign_in_is_urgent(state: str) -> None:
     account = replace(ACCOUNT, state=state, name="my main", detail="secret=abcdef12345 was wrong")
-    (one,) = account_troubles(facts(account=account), now=NOON)
+    (one,) = account_troubles(facts(account=account), RULES, now=NOON)
     assert one.severity is Severity.URGENT
     assert one.command == "drivefeed account test 'my main'"
     assert "abcdef12345" not in one.words
     several = facts(account=account)
     several.orgs.append(OrgFacts("o2", "other", 0))
-    (one,) = account_troubles(several, now=NOON)
+    (one,) = account_troubles(several, RULES, now=NOON)
     assert one.command == "drivefeed account test 'my main' --org acme"
 
 
@@ -150,7 +150,7 @@ def test_the_end_of_a_secret_is_told_ahead(
     left: int, step: str | None, severity: Severity | None
 ) -> None:
     account = replace(ACCOUNT, expires_at=NOON + left)
-    found = list(account_troubles(facts(account=account), now=NOON))
+    found = list(account_troubles(facts(account=account), RULES, now=NOON))
     assert [one.step for one in found] == ([step] if step else [])
     assert [one.severity for one in found] == ([severity] if severity else [])
     if left == 14 * DAY:
@@ -236,3 +236,13 @@ def test_names_cannot_break_out_of_their_line_or_command() -> None:
     (one,) = told(connection("a\nb", connection_id="c7", attention="folder_gone"))
     assert "\n" not in one.subject
     assert one.command == "drivefeed resume c7"
+
+
+def test_an_account_that_gets_nothing_for_an_hour_is_told_of() -> None:
+    for minutes, told in ((59, 0), (60, 1)):
+        throttled = replace(ACCOUNT, throttled_ms=minutes * 60_000)
+        found = list(account_troubles(facts(account=throttled), RULES, now=NOON))
+        assert len(found) == told
+    assert found[0].reason == "throttled"
+    assert found[0].severity is Severity.WARNING
+    assert "60 minutes" in found[0].words

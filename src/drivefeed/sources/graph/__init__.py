@@ -12,13 +12,17 @@ from drivefeed.sources.graph.account import (
     SignedInUser,
     WorkloadIdentity,
 )
-from drivefeed.sources.graph.budget import Gate, Lane, LocalGate
+from drivefeed.sources.graph.budget import Budget, Gate, Lane
+from drivefeed.sources.graph.budget_gate import LocalGate
+from drivefeed.sources.graph.gates import Gates
 from drivefeed.sources.graph.source import GraphSource
 
 __all__ = [
+    "Budget",
     "ClientCertificate",
     "ClientSecret",
     "Gate",
+    "Gates",
     "GraphAccount",
     "GraphSource",
     "Lane",

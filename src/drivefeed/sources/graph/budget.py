@@ -4,50 +4,151 @@ Microsoft prices requests in resource units (RU) and allows an app 1,250 of them
 smallest tenants (SharePoint's throttling page, October 2025). A gate spends a share of that, lets
 the more urgent lane go first, and, once Microsoft asks one request to wait, holds back all of
 them: requests made meanwhile are counted too and make the wait longer.
+
+What may be spent is written in a *book* (:mod:`.budget_book` in this process's memory,
+:mod:`.budget_shared` in a Redis that all processes ask); how to wait is in :mod:`.budget_gate`.
+Libraries that limit rates (limits, pyrate-limiter, steindamm, throttled) know costs and Redis, but
+none has lanes, a closure for everybody, or a server that tells what is left.
 """
 
 from __future__ import annotations
 
-import asyncio
-import heapq
-from enum import IntEnum
-from itertools import count
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from drivefeed.domain.errors import Throttled
+from drivefeed.domain.budget import (
+    COST_MANY,
+    COST_ONE,
+    COST_PERMISSIONS,
+    SMALLEST_MINUTE,
+    Budget,
+    Lane,
+    Remaining,
+)
 
 if TYPE_CHECKING:
-    from drivefeed.ports import Clock, Ids
+    from collections.abc import Mapping
 
-COST_ONE = 1
-"""RU of a single item, of delta with a token, and of a download."""
-COST_MANY = 2
-"""RU of a query for many items, such as delta without a token."""
-COST_PERMISSIONS = 5
-"""RU of anything that reads permissions."""
+__all__ = [
+    "A_PERSONS",
+    "BRIEF",
+    "COST_MANY",
+    "COST_ONE",
+    "COST_PERMISSIONS",
+    "SMALLEST_ALLOWANCE",
+    "Book",
+    "Budget",
+    "Count",
+    "Gate",
+    "Lane",
+    "Remaining",
+    "Ticket",
+    "Verdict",
+]
 
-SMALLEST_ALLOWANCE = 1250
+SMALLEST_ALLOWANCE = SMALLEST_MINUTE
 """RU a minute for an app in a tenant of up to 1,000 licences."""
 BRIEF = 5.0
 """Seconds a request waits inside the gate; a longer closure is raised, so no slot is held."""
-_FIRST_GUESS = 5.0
-_LAST_GUESS = 120.0
+
+A_PERSONS = 60.0
+"""The same for a request on which a person waits, who would have to ask again."""
 
 
-class Lane(IntEnum):
-    """Who goes first when the budget is short."""
+@dataclass(slots=True)
+class Ticket:
+    """A request's place in the line.
 
-    CHANGES = 0
-    RETRIES = 1
-    BACKFILL = 2
-    VERIFY = 3
+    Attributes:
+        name: unique among all processes.
+        since: when it was first refused, in milliseconds of the book's clock; 0 before that.
+        behind: how many requests of its lane stand behind it in this process, itself included.
+    """
+
+    name: str
+    lane: Lane
+    cost: int
+    since: int = 0
+    behind: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a book says to one who asks.
+
+    Attributes:
+        go: the units are spent; send the request.
+        wait_ms: come again after this time.
+        why: ``line``, ``closed`` (Microsoft said so) or ``day`` (the day's budget is used up).
+        since: the ticket's place, to be shown again.
+        throttled_ms: for how long every request has been refused for being too many.
+    """
+
+    go: bool
+    wait_ms: int = 0
+    why: str = "go"
+    since: int = 0
+    throttled_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What is in a book.
+
+    Attributes:
+        waiting: requests in line, by lane.
+    """
+
+    used_minute: int
+    used_day: int
+    closed_ms: int
+    throttled_ms: int
+    waiting: Mapping[Lane, int]
+    is_shared: bool
+
+
+class Book(Protocol):
+    """Knows what was spent and who waits. Never fails: what is shared has a part of its own."""
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent."""
+        ...
+
+    async def ask(self, ticket: Ticket) -> Verdict:
+        """Spend the ticket's units, or say when to ask again; who does not is passed by."""
+        ...
+
+    async def leave(self, ticket: Ticket) -> None:
+        """Forget a ticket that was refused and does not come again."""
+        ...
+
+    async def close(self, told_ms: int | None, jitter: float) -> int:
+        """Let nobody go for so long; return for how many milliseconds from now.
+
+        Args:
+            told_ms: None for a guess, which doubles from time to time.
+            jitter: in [0, 1); makes a guess shorter by up to a half.
+        """
+        ...
+
+    async def passed(self, told: Remaining | None) -> None:
+        """Record that a request went through, and what its answer told."""
+        ...
+
+    async def count(self) -> Count:
+        """Return what is in it."""
+        ...
 
 
 class Gate(Protocol):
-    """Decides when a request may be sent. One that lives in Redis would have the same shape."""
+    """Decides when a request may be sent."""
 
     async def enter(self, cost: int, lane: Lane, *, patience: float = BRIEF) -> None:
         """Wait until ``cost`` RU may be spent.
+
+        The more urgent lane goes first, and equals in turn; but a lane that waits is given a
+        part of the budget whatever the others ask for.
 
         Args:
             cost: RU of the request.
@@ -55,12 +156,13 @@ class Gate(Protocol):
             patience: seconds the caller would rather wait here than be sent away.
 
         Raises:
-            Throttled: Microsoft asked to wait longer than ``patience``; nothing was spent.
+            Throttled: Microsoft asked to wait longer than ``patience``, or the day's budget is
+                used up; nothing was spent.
         """
         ...
 
     async def close(self, told: float | None) -> float:
-        """Hold everything back after an answer 429 or 503.
+        """Hold everything back after an answer 429 or 503; a closure is never made shorter.
 
         Args:
             told: seconds Microsoft asked for; None where it did not say, which doubles the wait
@@ -71,101 +173,20 @@ class Gate(Protocol):
         """
         ...
 
-    async def passed(self) -> None:
-        """Record that a request went through, so that the next guess starts small again."""
-        ...
-
-
-class LocalGate:
-    """A gate for one process."""
-
-    def __init__(
-        self, clock: Clock, ids: Ids, *, allowance: int = SMALLEST_ALLOWANCE, share: float = 0.8
-    ) -> None:
-        """Open a gate.
+    async def passed(self, told: Remaining | None = None) -> None:
+        """Record that a request went through, so that the next guess starts small again.
 
         Args:
-            clock: tells the time and waits.
-            ids: jitter for waits that Microsoft did not name.
-            allowance: RU a minute that Microsoft grants.
-            share: the part of it to spend in the long run. What is left over is the burst, so
-                that no minute ever exceeds the allowance.
+            told: what the answer said of Microsoft's own count. Until that is counted anew, no
+                more is spent than is left of it.
         """
-        self._clock = clock
-        self._ids = ids
-        self._rate = allowance * share / 60
-        self._burst = max(float(COST_PERMISSIONS), min(allowance * (1 - share), 10 * self._rate))
-        self._tokens = self._burst
-        self._filled_at = clock.now()
-        self._opens_at = 0
-        self._guesses = 0
-        self._line: list[tuple[int, int]] = []
-        self._turn: dict[tuple[int, int], asyncio.Event] = {}
-        self._numbers = count()
+        ...
 
-    async def enter(self, cost: int, lane: Lane, *, patience: float = BRIEF) -> None:
-        """Wait for our turn; see :class:`Gate`."""
-        ticket = (int(lane), next(self._numbers))
-        heapq.heappush(self._line, ticket)
-        self._turn[ticket] = asyncio.Event()
-        try:
-            while True:
-                closed = self._closed_for()
-                if closed > patience:
-                    raise Throttled(
-                        "Microsoft asked this app to slow down; the request was not sent and "
-                        f"goes on in {closed:.0f} seconds.",
-                        seconds=closed,
-                    )
-                if self._line[0] != ticket:
-                    self._turn[ticket].clear()
-                    await self._turn[ticket].wait()
-                elif (wait := max(closed, self._short_for(cost))) > 0:
-                    await self._clock.sleep(wait)
-                else:
-                    self._tokens -= cost
-                    return
-        finally:
-            self._leave(ticket)
+    async def count(self) -> Count:
+        """Return how the budget stands."""
+        ...
 
-    async def close(self, told: float | None) -> float:
-        """Close the gate; see :class:`Gate`."""
-        if told is None and self._closed_for() <= 0:
-            # Only the first of several refusals in flight counts as a new guess.
-            guess = min(_FIRST_GUESS * 2**self._guesses, _LAST_GUESS)
-            self._guesses += 1
-            told = guess * (0.5 + self._ids.fraction() / 2)
-        if told is not None:
-            self._opens_at = max(self._opens_at, self._clock.now() + round(told * 1000))
-            self._call_all()
-        return max(self._closed_for(), 0.0)
-
-    async def passed(self) -> None:
-        """Forget earlier guesses; see :class:`Gate`."""
-        if self._closed_for() <= 0:
-            self._guesses = 0
-
-    def _closed_for(self) -> float:
-        return (self._opens_at - self._clock.now()) / 1000
-
-    def _short_for(self, cost: int) -> float:
-        """Fill the bucket up to now and return the seconds until ``cost`` is in it."""
-        now = self._clock.now()
-        if now > self._filled_at:
-            earned = (now - self._filled_at) / 1000 * self._rate
-            self._tokens = min(self._burst, self._tokens + earned)
-        self._filled_at = now
-        missing = min(cost, self._burst) - self._tokens
-        # The clock counts milliseconds; less than one would be slept for ever.
-        return max(missing / self._rate, 0.001) if missing > 0 else 0.0
-
-    def _leave(self, ticket: tuple[int, int]) -> None:
-        del self._turn[ticket]
-        self._line.remove(ticket)
-        heapq.heapify(self._line)
-        if self._line:
-            self._turn[self._line[0]].set()
-
-    def _call_all(self) -> None:
-        for turn in self._turn.values():
-            turn.set()
+    @property
+    def throttled_ms(self) -> int:
+        """For how long every request has been refused for being too many, as far as is known."""
+        ...

@@ -30,6 +30,7 @@ from drivefeed.sources.graph.http import READ_TIMEOUT, open_http, read_body
 from drivefeed.sources.graph.links import check_endpoint
 from drivefeed.sources.graph.refusals import forbidden
 from drivefeed.sources.graph.requests import GraphRequests
+from drivefeed.sources.graph.waits import told_remaining
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -197,7 +198,7 @@ class GraphClient(GraphRequests):
                 refusal = await self.refusal(response)
                 await response.aclose()
                 raise await self.judge(refusal, scene, drive_id, lane)
-            await self.gate.passed()
+            await self.went_through(response)
             if response.is_redirect:
                 # Read to its end, the connection can be used again.
                 await self.refusal(response)
@@ -241,6 +242,10 @@ class GraphClient(GraphRequests):
             await response.aclose()
             await self.credential.renew(generation, refusal.claims)
         raise AssertionError
+
+    async def went_through(self, response: httpx.Response) -> None:
+        """Tell the gate of an answer that is none of its refusals, and what its headers say."""
+        await self.gate.passed(told_remaining(response.headers))
 
     async def refusal(self, response: httpx.Response) -> Refusal:
         """Read an answer that is none, as far as it can be read."""

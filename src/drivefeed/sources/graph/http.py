@@ -14,11 +14,19 @@ from drivefeed.domain.errors import Transient
 if TYPE_CHECKING:
     from drivefeed.sources.graph.account import GraphAccount
 
-USER_AGENT = f"NONISV|drivefeed|drivefeed/{__version__}"
-"""The form Microsoft asks for, so that its operators can tell who we are."""
+COMPANY = "drivefeed"
+"""Whose traffic it is, where the settings name nobody."""
 READ_TIMEOUT = 60.0
 """Seconds of silence; answers that begin only after half a minute were reported."""
 _CONNECT_TIMEOUT = 15.0
+
+
+def user_agent(account: GraphAccount) -> str:
+    """Return the form Microsoft asks for, so that its operators can tell whose traffic it is.
+
+    Traffic that is not decorated so is slowed down first (Microsoft's throttling page).
+    """
+    return f"NONISV|{account.outbound.company or COMPANY}|drivefeed/{__version__}"
 
 
 def open_http(account: GraphAccount, read_timeout: float) -> httpx.AsyncClient:
@@ -35,7 +43,7 @@ def open_http(account: GraphAccount, read_timeout: float) -> httpx.AsyncClient:
         trust_env=False,
         timeout=httpx.Timeout(read_timeout, connect=_CONNECT_TIMEOUT),
         follow_redirects=False,
-        headers={"User-Agent": USER_AGENT},
+        headers={"User-Agent": user_agent(account)},
     )
     http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     # At INFO, httpx writes whole URLs to the log; httpcore at DEBUG writes Location headers. Both

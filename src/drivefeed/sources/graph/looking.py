@@ -14,7 +14,7 @@ import msgspec
 
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.budget import BRIEF, COST_ONE
+from drivefeed.sources.graph.budget import A_PERSONS, COST_MANY, COST_ONE
 from drivefeed.sources.graph.claims import read_claims
 from drivefeed.sources.graph.client import LARGEST_ANSWER
 from drivefeed.sources.graph.errors import Refusal, Scene, broken, translate
@@ -66,13 +66,16 @@ class Look:
         claims = read_claims(token.token)
         return claims.permissions if claims else None
 
-    async def ask(self, path: str, asked: str, **headers: str) -> dict[str, Any]:
+    async def ask(
+        self, path: str, asked: str, *, cost: int = COST_ONE, **headers: str
+    ) -> dict[str, Any]:
         """Return one answer.
 
         Args:
             path: below the version, encoded, with its query; or a whole link of Graph's own,
                 which is not followed to another host.
             asked: what is asked for, in words.
+            cost: resource units it costs.
             headers: with ``_`` for ``-``.
 
         Raises:
@@ -85,14 +88,14 @@ class Look:
             lambda: client.raw_request(url),
             Scene.ITEM,
             lane=self._lane,
-            cost=COST_ONE,
+            cost=cost,
             headers={name.replace("_", "-"): value for name, value in headers.items()},
-            patience=BRIEF,
+            patience=A_PERSONS,
         )
         try:
             if response.status_code >= httpx.codes.BAD_REQUEST:
                 await self._refuse(await client.refusal(response), asked)
-            await client.gate.passed()
+            await client.went_through(response)
             try:
                 body = await read_body(response, LARGEST_ANSWER)
             except httpx.HTTPError as error:
@@ -117,7 +120,7 @@ class Look:
         """
         link = path
         for _ in range(_MOST_PAGES):
-            page = await self.ask(link, asked)
+            page = await self.ask(link, asked, cost=COST_MANY)
             found = page.get("value")
             if not isinstance(found, list):
                 raise Transient(f"Microsoft Graph answered with no list when asked for {asked}.")

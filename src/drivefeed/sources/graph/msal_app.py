@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.account import CLOUDS
-from drivefeed.sources.graph.http import USER_AGENT
+from drivefeed.sources.graph.http import user_agent
 from drivefeed.sources.graph.waits import told_wait
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ def session_of(account: GraphAccount) -> requests.Session:
     session: requests.Session = account.outbound.session(
         account.login_url, account.ca_file, timeout=TIMEOUT_SECONDS
     )
-    session.headers["User-Agent"] = USER_AGENT
+    session.headers["User-Agent"] = user_agent(account)
     session.headers["Connection"] = "close"
     return session

@@ -12,12 +12,12 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from drivefeed.domain.errors import DrivefeedError, NeedsAttention
+from drivefeed.domain.errors import DrivefeedError, NeedsAttention, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.addresses import parse_address
-from drivefeed.sources.graph.budget import BRIEF, COST_MANY, COST_ONE, Lane
+from drivefeed.sources.graph.budget import A_PERSONS, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
-from drivefeed.sources.graph.errors import Scene, broken, translate
+from drivefeed.sources.graph.errors import Scene, broken
 from drivefeed.sources.graph.http import read_body
 from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.looking import Look
@@ -149,7 +149,7 @@ class _Probe:
                 answer = await client.hosts.get(target, headers={"Range": "bytes=0-0"})
                 if answer.is_error:
                     refusal = await client.refusal(answer)
-                    self._failed("content", translate(refusal, Scene.HOST))
+                    self._failed("content", await client.throttled(refusal, Scene.HOST))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             self._failed("content", broken(error, Scene.HOST))
         except DrivefeedError as error:
@@ -181,7 +181,7 @@ class _Probe:
         """
         client = self._client
         response = await client._send(  # noqa: SLF001 (one of us, but for what a refusal means)
-            build, scene, lane=Lane.CHANGES, cost=cost, headers=None, patience=BRIEF
+            build, scene, lane=Lane.CHANGES, cost=cost, headers=None, patience=A_PERSONS
         )
         self._skew = skew_of(response.headers, now=client.clock.now(), before=self._skew)
         if response.is_error:
@@ -193,7 +193,7 @@ class _Probe:
             if isinstance(error, NeedsAttention):
                 error = forbidden(error, self._claims, scene)
             raise error
-        await client.gate.passed()
+        await client.went_through(response)
         return response
 
     def _passed(self, name: str, sentence: str) -> None:
@@ -201,6 +201,10 @@ class _Probe:
 
     def _failed(self, name: str, error: DrivefeedError) -> NoReturn:
         reason, words = getattr(error, "reason", None), str(error)
+        if isinstance(error, Throttled):
+            # It says nothing of what may be read; only later can anybody know.
+            self._checks.append(Check(name, None, words, Reason.THROTTLED))
+            raise _Stop
         if name == "drive" and not self._is_connected and reason in _NOT_THERE:
             if self._drive_id is not None and reason is Reason.DRIVE_GONE:
                 words = (

@@ -97,10 +97,11 @@ def verdict_of(
     nothing = nothing_found(place) if files == 0 else None
     if any(one.ok is False and one.reason in _DENIED for one in tried):
         nothing = nothing_permitted(place or "the drive")
+    throttled = any(one.reason is Reason.THROTTLED for one in checks)
     verdict: Literal["ok", "warning", "failed"] = "ok"
     if failed or missing:
         verdict = "failed"
-    elif too_much or nothing or (skew and abs(skew) > _NOTABLE_SKEW):
+    elif too_much or nothing or throttled or (skew and abs(skew) > _NOTABLE_SKEW):
         verdict = "warning"
     return ProbeReport(
         account=account.name,

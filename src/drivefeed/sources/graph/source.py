@@ -13,15 +13,17 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DeltaPage, DriveRef, RemoteDrive, RemoteItem
 from drivefeed.sources.graph import wire
 from drivefeed.sources.graph.auth import AppCredential
-from drivefeed.sources.graph.budget import COST_MANY, COST_ONE, Gate, Lane, LocalGate
+from drivefeed.sources.graph.budget import COST_MANY, COST_ONE, Budget, Lane
 from drivefeed.sources.graph.client import GraphClient
 from drivefeed.sources.graph.download import open_download
 from drivefeed.sources.graph.errors import Scene
+from drivefeed.sources.graph.gates import Gates
 from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
 from drivefeed.sources.graph.labels import is_labelled
 from drivefeed.sources.graph.links import full_link, kept_link
 from drivefeed.sources.graph.looking import Look
+from drivefeed.sources.graph.paced import PacedCredential
 from drivefeed.sources.graph.places import names_of
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class GraphSource:
         *,
         clock: Clock,
         ids: Ids,
-        gate: Callable[[GraphAccount], Gate] | None = None,
+        gates: Gates | None = None,
         credential: Callable[[GraphAccount], Credential] | None = None,
         allowance: int | None = None,
         ru_share: float = 0.8,
@@ -60,25 +62,18 @@ class GraphSource:
             accounts: by account id; looked at anew for every call, so entries may be added.
             clock: tells the time and waits.
             ids: request ids and jitter.
-            gate: makes the gate for an account; by default one in this process for each app in
-                a tenant.
+            gates: of each app in a tenant; by default of this process alone.
             credential: makes the sign-in of an account; by default the app's own.
-            allowance: resource units a minute that Microsoft grants, for those gates.
-            ru_share: the part of it they spend.
+            allowance: resource units a minute that Microsoft grants, where no gates are given.
+            ru_share: the part of it that is spent then.
             read_timeout: seconds of silence after which a connection counts as broken.
         """
         self._accounts = accounts
         self._clock = clock
         self._ids = ids
-        self._gates: dict[tuple[str, str], Gate] = {}
         self._credential = credential or (lambda account: AppCredential(account, clock))
-        self._make_gate = gate or (
-            lambda _: (
-                LocalGate(clock, ids, share=ru_share)
-                if allowance is None
-                else LocalGate(clock, ids, allowance=allowance, share=ru_share)
-            )
-        )
+        budget = Budget(allowance, share=ru_share) if allowance else Budget(share=ru_share)
+        self.gates = gates or Gates(clock, ids, budget=lambda _tenant: budget)
         self._clients: dict[str, GraphClient] = {}
         self._retired: list[GraphClient] = []
         """Clients with old settings, which may still be in use."""
@@ -203,6 +198,7 @@ class GraphSource:
             self._retired.clear()
             for client in clients:
                 await client.aclose()
+            await self.gates.aclose()
 
     async def _client(self, drive: DriveRef) -> GraphClient:
         """Return the account's client, made anew where the account's settings changed."""
@@ -218,11 +214,11 @@ class GraphSource:
             if client is None or client.account != account:
                 if client is not None:
                     self._retired.append(client)
-                gate = self._gates.setdefault(account.app, self._make_gate(account))
+                sign_in = self.gates.of_sign_in(account)
                 client = await GraphClient.open(
                     account,
-                    credential=self._credential(account),
-                    gate=gate,
+                    credential=PacedCredential(self._credential(account), sign_in, self._clock),
+                    gate=self.gates.of(account),
                     clock=self._clock,
                     ids=self._ids,
                     read_timeout=self._read_timeout,

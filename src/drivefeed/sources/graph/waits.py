@@ -5,6 +5,8 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.budget import Remaining
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -54,3 +56,16 @@ def told_wait(headers: Mapping[str, str], *, now: int) -> float | None:
         if wait is not None and wait > 0:
             waits.append(min(wait, LONGEST_WAIT))
     return max(waits, default=None)
+
+
+def told_remaining(headers: Mapping[str, str]) -> Remaining | None:
+    """Return what an answer tells of the minute's resource units, or None.
+
+    Microsoft sends ``RateLimit-Limit``, ``-Remaining`` and ``-Reset`` (seconds) from 80 % on, as
+    the third draft of the IETF has them; the limit may be followed by its policy.
+    """
+    left, reset = (_number(headers.get(f"ratelimit-{one}", "")) for one in ("remaining", "reset"))
+    if left is None or reset is None or reset > LONGEST_WAIT:
+        return None
+    limit = _number(headers.get("ratelimit-limit", "").partition(",")[0].partition(";")[0])
+    return Remaining(int(limit or 0), int(left), int(reset * 1000))
