@@ -6,6 +6,7 @@ drive without quirks; a test compares the two. Everything else is left to that f
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -41,6 +42,13 @@ class FastFiles:
         self._parts: dict[str | None, list[Part] | None] = {}
         self._below: dict[str, tuple[bytes, str]] = {}
         self._constants: dict[str, bytes] = {}
+        precise = drive.profile is Profile.PERSONAL
+
+        def time(moment: float) -> bytes:
+            return iso(moment, fraction=precise).encode()
+
+        # Neighbours on a page often share their times.
+        self._time = lru_cache(maxsize=4096)(time)
         self._types: dict[str, bytes] = {}
 
     def raw(self, item: Item, select: str | None) -> msgspec.Raw | None:
@@ -95,9 +103,6 @@ class FastFiles:
             return known
 
         return write
-
-    def _time(self, moment: float) -> bytes:
-        return iso(moment, fraction=self._drive.profile is Profile.PERSONAL).encode()
 
     def _system_times(self, item: Item) -> bytes:
         created, modified = self._time(item.created), self._time(item.modified)
