@@ -36,13 +36,13 @@ def authorities_in(path: str) -> bytes:
             raise NeedsAttention(
                 f"The certificate file {path!r} holds a certificate that cannot be read. Get it "
                 "again from whoever runs the proxy or the authority.",
-                reason=Reason.MISCONFIGURED,
+                reason=Reason.CA_FILE_UNUSABLE,
             ) from error
     if not found:
         raise NeedsAttention(
             f"The certificate file {path!r} holds no certificates in PEM. Name the file with the "
             "authority's certificate: it says '-----BEGIN CERTIFICATE-----'.",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.CA_FILE_UNUSABLE,
         )
     return b"".join(found)
 
@@ -59,6 +59,6 @@ def blocks_in(path: str) -> list[bytes]:
     except OSError as error:
         raise NeedsAttention(
             f"The certificate file {path!r} cannot be read ({error.strerror}).",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.CA_FILE_UNUSABLE,
         ) from error
     return [found[0] for found in _BLOCK.finditer(whole)]

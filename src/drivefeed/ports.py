@@ -109,6 +109,15 @@ class Source(Protocol):
         """
         ...
 
+    async def is_labelled(self, drive: DriveRef, item_id: str) -> bool:
+        """Tell whether a file has a sensitivity label, or is protected by one that is not shown.
+
+        Raises:
+            NotFound: the item is gone.
+            NeedsAttention: it is not told to this account.
+        """
+        ...
+
     def download(self, drive: DriveRef, item_id: str) -> AbstractAsyncContextManager[Download]:
         """Open the content of a file, from its first byte.
 

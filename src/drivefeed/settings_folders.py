@@ -78,6 +78,7 @@ class ConnectionSettings(Section):
     time_zone: str = Field(default="UTC", description=BY_NAME["time_zone"].meaning)
     backend: str = Field(default="embedded", description=BY_NAME["backend"].meaning)
     deadline: str = Field(default="none", description=BY_NAME["deadline"].meaning)
+    labelled: str = Field(default="include", description=BY_NAME["labelled"].meaning)
 
     @property
     def policy(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 The folder is looked at again when a request asks for it (never more often than each tenth of a
 second, nor for more than about a third of the time). A look costs one ``stat`` per file; only what
-changed is read. Identity rules are in :mod:`graphsim.matching`.
+changed is read, and so is what only its inode's time tells of: an edit that keeps size and time is
+seen, and a file that got other permissions is read once and stays as it is. Identity rules are in
+:mod:`graphsim.matching`.
 """
 
 from __future__ import annotations
@@ -114,6 +116,20 @@ class DirectoryDrive(Drive):
             raise GraphError(503, "serviceNotAvailable", message) from error
         self._unsaved.clear()
 
+    async def check(self, item: Item) -> None:
+        """Make sure that a file can be opened; see :meth:`graphsim.drive.Drive.check`."""
+        path = "/".join([str(self.folder), *self.tree.names(item)])
+        try:
+            (await asyncio.to_thread(FileBody, path)).close()
+        except PermissionError as error:
+            raise _unreadable(item) from error
+        except FileNotFoundError:
+            await self.refresh(at_once=True)
+            if self.tree.items[item.id].deleted:
+                raise not_found() from None
+        except OSError:
+            return  # the download itself says what it is
+
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's bytes; the folder is looked at again if it is not as remembered.
 
@@ -130,8 +146,7 @@ class DirectoryDrive(Drive):
             try:
                 body = await asyncio.to_thread(FileBody, path)
             except PermissionError as error:
-                message = f"{item.name} can't be read on graphsim's disk."
-                raise GraphError(403, "accessDenied", message) from error
+                raise _unreadable(item) from error
             except OSError:
                 await self.refresh(at_once=True)
                 continue
@@ -176,8 +191,8 @@ class DirectoryDrive(Drive):
         finally:
             body.close()
         for facts in (body.stat, after.stat):
-            seen = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
-            if seen != (found.inode, found.size, found.mtime_ns):
+            seen = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+            if seen != (found.inode, found.size, found.mtime_ns, found.ctime_ns):
                 raise Unsettled
         return value
 
@@ -206,7 +221,7 @@ class DirectoryDrive(Drive):
         """Return the state an entry should have, and whether that is a change clients see."""
         found, known = one.found, one.known
         racy = not found.is_folder and look.is_racy(found)
-        place = Place(found.device, found.inode, found.mtime_ns, racy)
+        place = Place(found.device, found.inode, found.mtime_ns, racy, found.ctime_ns)
         modified = min(max(found.mtime_ns / 1e9, 0.0), _LATEST)
         if known is None:
             identifier, ordinal = self.tree.new_id()
@@ -232,9 +247,14 @@ class DirectoryDrive(Drive):
         return new, is_news
 
 
+def _unreadable(item: Item) -> GraphError:
+    return GraphError(403, "accessDenied", f"{item.name} can't be read on graphsim's disk.")
+
+
 def _is_as_remembered(item: Item, body: FileBody) -> bool:
     place = item.place
     if place is None:
         return False
-    seen = (body.stat.st_ino, body.stat.st_size, body.stat.st_mtime_ns)
-    return seen == (place.inode, item.size, place.mtime_ns)
+    facts = body.stat
+    seen = (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    return seen == (place.inode, item.size, place.mtime_ns, place.ctime_ns)

@@ -54,6 +54,10 @@ class Drive:
         self.owner: Person | None = None
         self.readers: set[str] = set()
         """Ids of people it is shared with."""
+        self.labels: dict[str, list[str]] = {}
+        """Ids of sensitivity labels, by item id; no listing shows them."""
+        self.protected: dict[str, str] = {}
+        """Items that nobody can look into for their labels, with the error's code."""
         self.epoch = 1
         self.downloaded: set[str] = set()
         """Ids of files whose bytes were asked for: that makes a missing hash appear."""
@@ -94,6 +98,13 @@ class Drive:
 
     async def refresh(self, *, at_once: bool = False) -> None:
         """Bring the tree up to date with where the bytes are; ``at_once`` skips any pause."""
+
+    async def check(self, item: Item) -> None:
+        """Make sure that a file's content can be had, before a client is sent to it.
+
+        Raises:
+            GraphError: 404 when the bytes are gone, 403 when they can't be read.
+        """
 
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's content; return it with the item's state that it belongs to.

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from graphsim.addressing import Address, parse_options
 from graphsim.errors import GraphError, invalid_request, not_found
 from graphsim.items import Item, Kind
+from graphsim.labels import OPERATION, extract_labels
 from graphsim.pages import Pages, Question
 from graphsim.places import Places
 from graphsim.rendering import render_drive, selected
@@ -79,7 +80,9 @@ class Graph:
             number = self.pages.number(drive, op, token, options.get("skiptoken"))
             exchange.understood(op, page=number)
         exchange.refuse_if_told()
-        if exchange.method not in {"GET", "HEAD"}:
+        if op == OPERATION:
+            caller.check_labels(drive)
+        if exchange.method not in ({"POST"} if op == OPERATION else {"GET", "HEAD"}):
             raise GraphError(501, "notSupported", "graphsim's drives change at their source only.")
         if item is None:
             raise not_found()
@@ -98,6 +101,8 @@ class Graph:
                 await self.pages.delta(question)
             case "content" | "contentstream":
                 await self._content(question.exchange, question.drive, question.item)
+            case labels if labels == OPERATION:
+                await extract_labels(question)
             case other:
                 raise GraphError(501, "notSupported", f"graphsim has no {other} on items.")
 
@@ -173,6 +178,7 @@ class Graph:
         if exchange.fault("inline"):
             await self._downloads.send(exchange, drive, item)
             return
+        await drive.check(item)
         headers = exchange.standard_headers()
         headers["Location"] = self._downloads.url(exchange, drive, item)
         await exchange.respond(302, headers, b"")

@@ -40,6 +40,8 @@ class Place(msgspec.Struct, frozen=True):
     mtime_ns: int
     racy: bool = False
     """Written so shortly before it was read that a later write may carry the same time."""
+    ctime_ns: int = 0
+    """When its inode last changed: no program can set that back, so no edit hides from it."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

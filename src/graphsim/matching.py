@@ -158,9 +158,15 @@ class Matcher:
         if known is not None and known.place is not None and not known.place.racy:
             place = known.place
             was = (place.device, place.inode, known.size, place.mtime_ns)
-            if was == (found.device, found.inode, found.size, found.mtime_ns):
+            same = was == (found.device, found.inode, found.size, found.mtime_ns)
+            if same and (place.ctime_ns == found.ctime_ns or self._has_moved(known, one)):
                 return known.quickxor
         return self._hash_of(one.path, found)
+
+    def _has_moved(self, known: Item, one: Placed) -> bool:
+        """Tell whether it got another name or folder, which changes an inode and not its bytes."""
+        parent = self._ids.get(one.folder)
+        return (known.parent_id, known.name) != (parent and parent.id, one.found.name)
 
     def _same_stat(self, found: Found) -> Item | None:
         for candidate in self._free(found, Kind.FILE):

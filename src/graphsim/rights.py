@@ -61,6 +61,17 @@ class Caller:
             return
         raise denied()
 
+    def check_labels(self, drive: Drive) -> None:
+        """Refuse the labels of a file to whom the reference does not name: selected sites, say.
+
+        Raises:
+            GraphError: 403.
+        """
+        self.check_drive(drive)
+        enough = _FILES if self.person is None else _OWN_FILES
+        if not self.permissions & enough:
+            raise denied()
+
     def check_link(self, drive: Drive) -> None:
         """Refuse a sharing link to a drive that its holder may not follow.
 

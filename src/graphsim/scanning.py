@@ -25,6 +25,7 @@ class Found(msgspec.Struct, frozen=True):
     inode: int
     size: int
     mtime_ns: int
+    ctime_ns: int
 
 
 class Scan(msgspec.Struct):
@@ -116,4 +117,5 @@ def _found(entry: os.DirEntry[str]) -> Found | str:
     if not (is_folder or stat.S_ISREG(facts.st_mode)):
         return "it is a pipe, a socket or a device"
     size = 0 if is_folder else facts.st_size
-    return Found(entry.name, is_folder, facts.st_dev, facts.st_ino, size, facts.st_mtime_ns)
+    times = (facts.st_mtime_ns, facts.st_ctime_ns)
+    return Found(entry.name, is_folder, facts.st_dev, facts.st_ino, size, *times)

@@ -123,10 +123,12 @@ def test_files_that_are_not_what_they_say(tmp_path: Path, folder: Path) -> None:
         "broken.docx": (_broken_zip(), "failed", "corrupt"),
         "archive.docx": (_zip_without_a_document(), "failed", "corrupt"),
         "only blanks.txt": (b" \n\t" * 200, "failed", "no_text"),
+        "locked.txt": (b"Nobody may read this.\n", "failed", "download_forbidden"),
         "good.txt": (b"Among all this, one good file.\n", "searchable", "settled"),
     }
     for name, (content, _, _) in wanted.items():
         (folder / name).write_bytes(content)
+    (folder / "locked.txt").chmod(0)
     with running(tmp_path, folder) as daemon:
         daemon.wait_for_rest(files=len(wanted))
         told = outcomes(daemon)

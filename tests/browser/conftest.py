@@ -7,8 +7,9 @@ import pytest_asyncio
 
 from drivefeed.catalog.api_keys import create_key
 from drivefeed.catalog.connecting import ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.sessions import create_link
+from support.catalogs import new_catalog
 from support.chromium import chromium
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.web.conftest import House, furnished, serving
@@ -30,7 +31,7 @@ async def browser() -> AsyncIterator[Browser]:
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     clock = ManualClock()
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=clock,
         ids=CountedIds(),
         checkpoint=no_checkpoint,

@@ -20,6 +20,7 @@ import time
 import traceback
 from typing import Any
 
+from durability.children import LOADED, fork_children
 from durability.places import Places
 from durability.wrapping import wrap_ports
 
@@ -46,6 +47,7 @@ def live(job: dict[str, Any]) -> None:
         setattr(importlib.import_module(owner), name, given)
     hurry(job["tick_seconds"])
     wrap_ports(places)
+    fork_children()
     try:
         run(job)
     finally:
@@ -133,7 +135,7 @@ def learn(names: list[str]) -> int:
 
 def main() -> None:
     """Serve jobs until the input ends."""
-    for name in WARM:
+    for name in (*WARM, *LOADED):
         importlib.import_module(name)
     keep_commands()
     gc.disable()

@@ -131,7 +131,8 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
     "office": (
         office,
         (
-            *("account.add", "account.change", "account.ensure", "account.remove"),
+            *("account.accept", "account.add", "account.change", "account.ensure"),
+            *("account.offer", "account.remove"),
             *(
                 "account.state",
                 "account.unreached",

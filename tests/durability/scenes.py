@@ -25,6 +25,7 @@ from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.declared import apply_declared
 from drivefeed.catalog.key_revoking import revoke_key
 from drivefeed.catalog.progress import progress_of
+from drivefeed.catalog.renewal import accept_certificate, offer_certificate
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.catalog.waiting import clear, unattended
 from drivefeed.domain.errors import DrivefeedError
@@ -94,6 +95,11 @@ async def _accounts(catalog: Catalog, org_id: str) -> None:
         )
     leaver = await find_account(catalog, "leaver")
     await change_account(catalog, ring, leaver.account_id, values=values, credential=secret)
+    await offer_certificate(catalog, ring, leaver.account_id, pem=b"made up", actor="scene")
+    leaver = await find_account(catalog, "leaver")
+    await accept_certificate(
+        catalog, leaver.account_id, revision=leaver.revision, expires_at=catalog.clock.now()
+    )
     await note_unreached(catalog, leaver.account_id, "made up")
     await note_state(catalog, leaver.account_id, Reason.NEEDS_SIGN_IN, "made up")
     await resume_account(catalog, leaver.account_id)

@@ -176,6 +176,22 @@ def test_a_second_signal_ends_at_once(make: Any) -> None:
     ends(daemon, within=0, code=130)
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.02, 0.2])
+def test_two_signals_in_quick_succession_leave_no_traceback(make: Any, gap: float) -> None:
+    daemon = make()
+    daemon.start()
+    send(daemon, signal.SIGTERM)
+    time.sleep(gap)
+    process, daemon.process = daemon.process, None
+    process.send_signal(signal.SIGTERM)
+    # Two that come at once may be one; and the end in order may have been quicker.
+    assert process.wait(30) in {0, 130, -signal.SIGTERM}, daemon.last_words()
+    daemon.assert_nothing_left()
+    said = (daemon.home / "up.log").read_text(errors="replace")
+    assert "Traceback" not in said
+    assert not [one for one in daemon.log() if one.get("level") in {"error", "critical"}]
+
+
 @pytest.mark.parametrize("how", ["frozen", pytest.param("killed", marks=pytest.mark.soak)])
 def test_redis_is_gone(
     make: Any,

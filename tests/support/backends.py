@@ -15,7 +15,7 @@ from drivefeed.backends.http import HttpBackend, Place
 from drivefeed.backends.served import ServedBackend
 from drivefeed.backends.serving import application
 from drivefeed.backends.signing import Credential
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs, ensure_sender
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.vectors.edge import EdgeIndex
@@ -25,6 +25,7 @@ from drivefeed.services.conformance.documents import Documents, serving
 from drivefeed.stores.directory import DirectoryStore
 from drivefeed.system import SystemClock, SystemIds
 from drivefeed.web.backend_server import BackendServer
+from support.catalogs import new_catalog
 from support.clock import no_checkpoint
 from support.sample_backend import SECRET, sample, served
 from support.waiting import until
@@ -110,7 +111,7 @@ def client_of(
 async def own_parts(folder: Path) -> AsyncIterator[tuple[CatalogIndexJobs, EdgeIndex]]:
     """Open a catalog and an index for our own backend."""
     catalog = await open_catalog(
-        sqlite_url(folder / "catalog.db"),
+        new_catalog(folder / "catalog.db"),
         clock=SystemClock(),
         ids=SystemIds(),
         checkpoint=no_checkpoint,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from support.permissions import give_up_overriding_permissions
 from support.processes import environment, until
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Sim:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                preexec_fn=give_up_overriding_permissions,  # noqa: PLW1509 - it only calls prctl
             )
         until(ready.is_file, seconds=READY_SECONDS, what="graphsim to be ready")
         self.endpoints = json.loads(ready.read_text())

@@ -12,7 +12,7 @@ from sqlalchemy import insert as plain_insert
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.audit_log import record
-from drivefeed.catalog.credentials import put_in
+from drivefeed.catalog.credentials import HAS_PENDING, put_in
 from drivefeed.catalog.tables import accounts, drives, orgs
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
@@ -45,6 +45,7 @@ class Account:
         detail: what Microsoft said, for the operator.
         expires_at: when its secret or certificate ends, if known.
         revision: rises with each change of how it signs in; not with its state.
+        has_pending: whether a new certificate waits for its first sign-in.
     """
 
     account_id: str
@@ -69,6 +70,7 @@ class Account:
     revision: int
     created_at: int
     drives: int
+    has_pending: bool
 
 
 async def add_account(
@@ -237,7 +239,7 @@ async def all_accounts(catalog: Catalog) -> list[Account]:
     )
     async with catalog.read() as connection:
         rows = await connection.execute(
-            select(accounts, orgs.c.name.label("org"), used.label("drives"))
+            select(accounts, orgs.c.name.label("org"), used.label("drives"), HAS_PENDING)
             .join(orgs, orgs.c.id == accounts.c.org_id)
             .order_by(orgs.c.name, accounts.c.name)
         )

@@ -10,9 +10,9 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog.access_tables import credentials
@@ -35,7 +35,18 @@ class CredentialKind(StrEnum):
 
     SECRET = "secret"  # noqa: S105 - names a kind
     CERTIFICATE = "certificate"
+    PENDING = "pending"
+    """A new certificate that no sign-in succeeded with; see :mod:`drivefeed.catalog.renewal`."""
     TOKENS = "tokens"
+
+
+HAS_PENDING: Final = (
+    exists()
+    .where(credentials.c.account_id == accounts.c.id, credentials.c.kind == CredentialKind.PENDING)
+    .correlate(accounts)
+    .label("has_pending")
+)
+"""A column beside those of an account: whether a new certificate waits for its first sign-in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +163,8 @@ async def put_in(
 ) -> None:
     """Write a credential within a transaction that changes its account, whatever was there.
 
-    Credentials of other kinds are removed: an account has one way of signing in.
+    Credentials of other kinds are removed: an account has one way of signing in. A new certificate
+    that is not accepted yet leaves them.
 
     Raises:
         NeedsAttention: there is no key to seal with.
@@ -182,11 +194,12 @@ async def put_in(
             .where(credentials.c.id == row_id)
             .values(**values, revision=credentials.c.revision + 1)
         )
-    await connection.execute(
-        delete(credentials).where(
-            credentials.c.account_id == account_id, credentials.c.kind != kind
+    if kind is not CredentialKind.PENDING:
+        await connection.execute(
+            delete(credentials).where(
+                credentials.c.account_id == account_id, credentials.c.kind != kind
+            )
         )
-    )
 
 
 async def untouched_tokens(catalog: Catalog, *, since: int) -> list[str]:

@@ -56,6 +56,11 @@ class File:
         """Return when the quiet hours end that keep it from being copied, or None without any."""
         return all_quiet_until(self.policies, now)
 
+    @property
+    def excludes_labelled(self) -> bool:
+        """Whether no connection wants it if it has a sensitivity label."""
+        return bool(self.policies) and all(one.labelled == "exclude" for one in self.policies)
+
     def deadline_ms(self, default: int) -> int:
         """Return how long a backend may take for it: the shortest deadline of its connections."""
         return min((one.deadline_ms or default for one in self.policies), default=default)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -43,6 +44,7 @@ class SqliteDatabase:
             max_overflow=0,
             hide_parameters=True,
         )
+        event.listen(self.engine.sync_engine, "do_connect", _only_what_is_there)
         event.listen(self.engine.sync_engine, "connect", _prepare)
         event.listen(self.engine.sync_engine, "begin", _begin)
         self._turn = asyncio.Lock()
@@ -75,6 +77,14 @@ class SqliteDatabase:
 def sqlite_url(path: Path) -> str:
     """Return SQLAlchemy's URL for a SQLite file, without a driver."""
     return f"sqlite:///{path}"
+
+
+def _only_what_is_there(
+    _dialect: Dialect, _entry: ConnectionPoolEntry, args: list[Any], options: dict[str, Any]
+) -> None:
+    """Open the file that migrating made or found; one that was deleted since is not made anew."""
+    args[0] = f"file:{quote(str(args[0]))}?mode=rw"
+    options["uri"] = True
 
 
 def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

@@ -15,6 +15,7 @@ account_app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
+_LONGEST_DAY = 12
 _APP, _PERSON, _PLACE = "An app signs in by", "A person signs in by", "Where"
 
 
@@ -22,7 +23,9 @@ def _day(text: str) -> datetime:
     try:
         return datetime.strptime(text.strip(), "%Y-%m-%d")  # noqa: DTZ007 - a day has no zone
     except ValueError:
-        raise typer.BadParameter(f"it is '{text}'; allowed: a day such as 2027-01-31.") from None
+        # What is longer than a day was perhaps meant for another option: a secret, say.
+        told = f"it is '{text}'; " if len(text) <= _LONGEST_DAY else ""
+        raise typer.BadParameter(f"{told}allowed: a day such as 2027-01-31.") from None
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]

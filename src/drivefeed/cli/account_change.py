@@ -11,12 +11,19 @@ import typer
 
 from drivefeed.account_parts import AccountParts, open_accounts
 from drivefeed.bootstrap import open_memory
-from drivefeed.catalog.accounts import Account, all_accounts, change_account, find_account
+from drivefeed.catalog.accounts import (
+    Account,
+    SignInKind,
+    all_accounts,
+    change_account,
+    find_account,
+)
 from drivefeed.catalog.accounts import add_account as add_row
 from drivefeed.catalog.accounts import remove_account as remove_row
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import all_orgs
+from drivefeed.catalog.renewal import offer_certificate
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.certificate_files import authorities_in
 from drivefeed.cli.account_show import try_sign_in
@@ -41,6 +48,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 80
 DEFAULT_ORG = "default"
+_KEPT_MEANWHILE = frozenset({SignInKind.SECRET, SignInKind.CERTIFICATE, SignInKind.WORKLOAD})
+"""What an app signs in by until Microsoft has accepted its new certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,8 @@ def reconnect_account(name: str, org: str | None, way: Way, *, test: bool, as_js
     _ = way.chosen
     account, brought, tried, woken = run(_reconnect(name, org, way, test=test, as_json=as_json))
     words = f"Account '{account.name}' has a new sign-in."
+    if account.has_pending:
+        words = f"Account '{account.name}' has a new certificate, beside what it signs in by."
     if woken:
         words += f" {count_of(woken, 'file')} that waited for it will go on."
     tell_account(words, account, brought, tried, as_json=as_json)
@@ -179,14 +190,23 @@ async def _reconnect(
         person = SignedInUser(row.user_id or "", row.user_name or "")
         before = graph_account(row, person, parts.outbound)
         brought = await _bring(parts, before, way, as_json=as_json)
-        await change_account(
-            parts.catalog,
-            parts.ring,
-            row.account_id,
-            values=brought.values,
-            credential=brought.credential,
-            actor=os_user(),
-        )
+        if brought.certificate is not None and row.sign_in in _KEPT_MEANWHILE:
+            await offer_certificate(
+                parts.catalog,
+                parts.ring,
+                row.account_id,
+                pem=brought.certificate.pem.encode(),
+                actor=os_user(),
+            )
+        else:
+            await change_account(
+                parts.catalog,
+                parts.ring,
+                row.account_id,
+                values=brought.values,
+                credential=brought.credential,
+                actor=os_user(),
+            )
         tried = await _tried(parts, row.name, row.org, way, test=test)
         woken = 0
         if tried is None or tried.can:

@@ -76,10 +76,30 @@ async def try_sign_in(parts: AccountParts, row: Account) -> Tried:
     finally:
         await credential.close()
     claims = read_claims(token.token)
-    words = _rights(row, claims)
+    words = f"{_rights(row, claims)} {await _renewal(parts, row)}".rstrip()
     # It works today; certificates and tokens do not for long where the clock is wrong.
     clock = await clock_words(account, parts.catalog.clock)
     return Tried(can=True, words=f"{words} {clock}".rstrip(), claims=claims)
+
+
+async def _renewal(parts: AccountParts, row: Account) -> str:
+    """Say what became of a new certificate that waited for this sign-in."""
+    if not row.has_pending:
+        return ""
+    if (await find_account(parts.catalog, row.account_id)).has_pending:
+        return pending_words(row.name)
+    return (
+        "Microsoft took the new certificate, so what the account signed in by before was forgotten "
+        "here; delete it at the app registration too."
+    )
+
+
+def pending_words(name: str) -> str:
+    """Say that an account has a new certificate that Microsoft does not know yet."""
+    return (
+        f"Its new certificate is not accepted yet, so it goes on with what it had. Upload it: "
+        f"'drivefeed account certificate {name} --output FILE' writes it."
+    )
 
 
 def _rights(row: Account, claims: TokenClaims | None) -> str:
@@ -122,6 +142,8 @@ def list_accounts(*, as_json: bool) -> None:
     for one in found:
         if one.reason is not None:
             say(f"{escape(one.name)}: {escape(_advice(one))}")
+        if one.has_pending:
+            say(f"{escape(one.name)}: {escape(pending_words(one.name))}")
 
 
 def _advice(one: Account) -> str:
@@ -161,6 +183,8 @@ def show_account(name: str, org: str | None, *, as_json: bool) -> None:
     for label, value in facts.items():
         if value:
             say(f"{label:>13}  {escape(str(value))}")
+    if one.has_pending:
+        say(f"{'renewal':>13}  {escape(pending_words(one.name))}")
     if one.reason is None and one.detail:
         say(f"{'said':>13}  {escape(one.detail)}")
     if one.reason is not None:
@@ -210,32 +234,36 @@ async def _sign_in(name: str, org: str | None) -> tuple[Account, Tried]:
 
 def show_certificate(name: str, org: str | None, out: Path | None, *, as_json: bool) -> None:
     """Print or write the public part of a certificate."""
-    found = run(_certificate(name, org))
+    found, is_pending = run(_certificate(name, org))
     if out is not None:
         out.write_text(found.public_pem, encoding="ascii")
     if as_json:
         facts: dict[str, Any] = asdict(found)
         del facts["pem"]
-        print_json(facts)
+        print_json({**facts, "pending": is_pending})
         return
     say(certificate_words(found))
+    if is_pending:
+        say("It is new: the account signs in by it once it is uploaded to the app registration.")
     if out is not None:
         say(f"The certificate was written to '{escape(str(out))}'.")
     else:
         say(found.public_pem.strip())
 
 
-async def _certificate(name: str, org: str | None) -> Certificate:
+async def _certificate(name: str, org: str | None) -> tuple[Certificate, bool]:
+    """Return the certificate to be uploaded: the new one where there is one, and if it is."""
     from drivefeed.account_parts import open_ring
     from drivefeed.secrets.certificates import read_certificate
 
     settings = existing_settings()
     async with open_memory(settings) as catalog:
         row = await find_account(catalog, name, org=org)
-        kept = await load(catalog, open_ring(settings), row.account_id, CredentialKind.CERTIFICATE)
+        kind = CredentialKind.PENDING if row.has_pending else CredentialKind.CERTIFICATE
+        kept = await load(catalog, open_ring(settings), row.account_id, kind)
     if kept is None:
         raise NotFound(f"Account '{row.name}' signs in by {_WAYS[row.sign_in]}, not a certificate.")
-    return await asyncio.to_thread(read_certificate, kept.plain)
+    return await asyncio.to_thread(read_certificate, kept.plain), row.has_pending
 
 
 def certificate_words(one: Certificate) -> str:

@@ -30,6 +30,7 @@ def tell_account(
                 "sign_in": account.sign_in,
                 "user_name": account.user_name,
                 "expires_at": account.expires_at,
+                "has_pending": account.has_pending,
                 "can_sign_in": tried.can if tried else None,
                 "words": tried.words if tried else None,
                 "certificate": made.public_pem if made else None,
@@ -47,6 +48,11 @@ def tell_account(
                 "Upload the certificate under 'Certificates & secrets' of the app registration, "
                 f"then run 'drivefeed account test {escape(account.name)}'."
             )
+            if account.has_pending:
+                say(
+                    "Until a sign-in with it succeeds, the account goes on with what it had; so "
+                    "leave that at the app registration until then."
+                )
         if tried is not None:
             say(escape(tried.words))
     if tried is not None and not tried.can:

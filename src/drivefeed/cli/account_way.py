@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from drivefeed.sources.graph.sign_in import SignedIn
 
 _LARGEST_SECRET = 64 * 1024
+_SECRET_FILE = "secret file"  # noqa: S105 - names a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _columns(kind: SignInKind, **more: Any) -> dict[str, Any]:
 
 def _secret(way: Way, now: int) -> Brought:
     if way.secret_file is not None:
-        words = _read(way.secret_file, "secret file").decode("utf-8", "replace").strip()
+        words = _read(way.secret_file, _SECRET_FILE).decode("utf-8", "replace").strip()
     else:
         words = read_hidden("Client secret")
     if not words or any(one.isspace() for one in words):
@@ -177,6 +179,12 @@ def _read(path: Path, what: str) -> bytes:
         with path.open("rb") as file:
             return file.read(_LARGEST_SECRET)
     except OSError as error:
+        if what == _SECRET_FILE and error.errno in {errno.ENOENT, errno.ENAMETOOLONG}:
+            # Where a file is asked for, some type the secret itself.
+            raise _refused(
+                "The secret file is not there. Give the name of a file, never the secret itself; "
+                "what was typed is not repeated here, in case it was one."
+            ) from None
         raise _refused(f"The {what} '{path}' cannot be read: {error.strerror}.") from None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from contextlib import contextmanager
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,10 +14,14 @@ from typer.core import TyperGroup
 from drivefeed.cli import backend, commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
+from drivefeed.cli.misspelt import forget_values
 from drivefeed.cli.notices import notices_app
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
 from drivefeed.cli.usage import usage_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EXIT_CODES = (
     "Exit codes: 0 all is well · 1 the answer is no (drift, nothing found, something red) · "
@@ -24,14 +30,36 @@ EXIT_CODES = (
 )
 
 
+@contextmanager
+def _without_values() -> Iterator[None]:
+    try:
+        yield
+    except typer.TyperException as error:
+        forget_values(error)
+        raise
+
+
 class _Commands(TyperGroup):
-    """All commands; remembers which one was typed."""
+    """All commands; remembers which one was typed, and repeats nothing that was misspelt."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Read the options before the command's name; see Click's ``Command``."""
+        with _without_values():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's own options and run it; see Click's ``Group``."""
+        with _without_values():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; see Click's ``Group``, of which Typer has a copy of its own."""
         options.words = tuple(args)
         return super().resolve_command(ctx, args)
 
+
+_OBJECTS_BETWEEN_COLLECTIONS = 20_000
+"""What is loaded stays: looking through it every 700 objects is a tenth of the time to load it."""
 
 app = typer.Typer(
     name="drivefeed",
@@ -88,6 +116,7 @@ app.add_typer(backend.app, name="backend", rich_help_panel="Connect")
 
 def main() -> None:
     """Run the command line; what stands in the way is one sentence and exit code 3."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         app(prog_name="drivefeed")
     except Exception as error:

@@ -26,9 +26,15 @@ def credential_of(file: Path | None, auth: str) -> Credential | None:
         NeedsAttention: the file cannot be read, or what is in it is too short.
     """
     if auth not in {"hmac", "bearer"}:
-        raise typer.BadParameter(f"There is no '{auth}'; choose hmac or bearer.")
+        raise typer.BadParameter("--auth is hmac or bearer.")
     try:
         text = os.environ.get(VARIABLE, "") if file is None else file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        # Its name is not repeated: where a file is asked for, some type the secret itself.
+        raise NeedsAttention(
+            "The secret file is not there. Give the name of a file that holds the secret.",
+            reason=Reason.MISCONFIGURED,
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise NeedsAttention(
             f"The secret file '{file}' cannot be read ({error}).", reason=Reason.MISCONFIGURED

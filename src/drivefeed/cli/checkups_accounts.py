@@ -163,7 +163,7 @@ class AccountChecks:
             remedy = tried.remedy or "Look with 'drivefeed account show'."
             return [red("account", tried.words, remedy, subject=row.name)]
         unused = [] if row.drives else [_unused(row)]
-        ends = self._expiry(after)
+        ends = [*self._expiry(after), *_renewal(after)]
         return [green("account", tried.words, subject=row.name), *ends, *unused]
 
     def _expiry(self, row: Account) -> list[Finding]:
@@ -225,6 +225,17 @@ class AccountChecks:
 async def _no_account() -> list[Finding]:
     words = "There is no account, so nothing can be read."
     return [yellow("account", words, "Add one with 'drivefeed account add'.")]
+
+
+def _renewal(row: Account) -> list[Finding]:
+    if not row.has_pending:
+        return []
+    words = f"Microsoft has not accepted the new certificate of account '{row.name}' yet."
+    remedy = (
+        f"Upload it to the app registration: 'drivefeed account certificate {row.name} --output "
+        "FILE' writes it."
+    )
+    return [yellow("expiry", words, remedy, subject=row.name)]
 
 
 def _unused(row: Account) -> Finding:

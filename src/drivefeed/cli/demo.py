@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from drivefeed.bootstrap import Surroundings, open_parts
 from drivefeed.cli import context
 from drivefeed.cli.context import EXIT_NOT_CLEAN, LAST_DEMO_FILE, SETTINGS_NAME, run
 from drivefeed.cli.ending import Ending, say_ending
+from drivefeed.cli.ground import Ground
 from drivefeed.cli.interrupts import Interrupts
 from drivefeed.cli.lines import Lines, Silence
 from drivefeed.cli.output import console, on_terminal, print_json, say
@@ -127,7 +128,10 @@ async def _demo(
     async with simulator(served, data) as sim:
         _remember(data)
         settings = settings_of_demo(sim.endpoints, served, data, grace=wishes.grace)
-        async with open_parts(settings, Surroundings.real()) as parts:
+        async with AsyncExitStack() as stack:
+            ground = stack.enter_context(Ground(settings, interrupts))
+            parts = await stack.enter_async_context(open_parts(settings, Surroundings.real()))
+            ground.hold()
             daemon = Daemon(parts, pace_seconds=SLOW_SECONDS if wishes.slow else 0.0)
             interrupts.end_with(daemon)
             running = asyncio.create_task(daemon.run(), name="daemon")

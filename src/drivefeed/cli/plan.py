@@ -105,12 +105,26 @@ def _tell_rights(plan: Plan) -> None:
         if plan.shared is None
         else str(plan.shared)
     )
-    labelled = (
-        "not known, because Microsoft tells labels only file by file"
-        if plan.labelled is None
-        else str(plan.labelled)
+    say(f"Files with permissions of their own: {shared}.")
+    say(_words_of_labels(plan))
+
+
+def _words_of_labels(plan: Plan) -> str:
+    """Say what is known of sensitivity labels, and why it is no more."""
+    if not plan.can_be_labelled:
+        return "With a sensitivity label: none, because no file is of a type that can carry one."
+    most = count_of(plan.can_be_labelled, "file")
+    words = (
+        f"With a sensitivity label: not known, at most {most} (those of a type that can carry "
+        "one). Microsoft's listings do not tell it, only a question for each file, and a plan asks "
+        "none."
     )
-    say(f"Files with permissions of their own: {shared}. With a sensitivity label: {labelled}.")
+    if plan.policy.labelled == "exclude":
+        return (
+            f"{words} This connection asks before each download, and leaves out the files that "
+            "have one."
+        )
+    return f"{words} '--labelled exclude' asks before each download, and leaves those out."
 
 
 def _tell_change(change: Change) -> None:

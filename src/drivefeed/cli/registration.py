@@ -89,6 +89,8 @@ def _certificate(file: Path | None, account: GraphAccount | None) -> str | None:
                 reason=Reason.MISCONFIGURED,
             ) from error
         return public_part(text) or ""
+    if account is not None and account.pending is not None:
+        return public_part(account.pending.pem)
     if account is not None and isinstance(account.sign_in, ClientCertificate):
         return public_part(account.sign_in.pem)
     return None

@@ -49,6 +49,7 @@ def run_role(role: Role, *, as_json: bool) -> None:
 
 async def _serve(settings: Settings, role: Role) -> None:
     from drivefeed.bootstrap import open_parts
+    from drivefeed.cli.ground import Ground
     from drivefeed.cli.interrupts import Interrupts
     from drivefeed.cli.systemd import READY, STOPPING, Systemd
     from drivefeed.daemon import Daemon
@@ -57,9 +58,13 @@ async def _serve(settings: Settings, role: Role) -> None:
     systemd = Systemd()
     most = settings.shutdown_seconds + END_WITHIN_SECONDS
     # From here on: a signal that comes while the catalog migrates or a part starts ends that.
-    with Interrupts(most_seconds=most) as interrupts:
+    with (
+        Interrupts(most_seconds=most) as interrupts,
+        Ground(settings, interrupts) as ground,
+    ):
         try:
             async with open_parts(settings) as parts, asyncio.TaskGroup() as group:
+                ground.hold()
                 daemon = Daemon(parts, role=role)
                 interrupts.end_with(daemon)
                 running = group.create_task(daemon.run(), name="daemon")

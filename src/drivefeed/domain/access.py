@@ -22,6 +22,15 @@ NEEDS_OPERATOR = frozenset(
         Reason.SECRETS_LOCKED,
         Reason.CERTIFICATE_UNKNOWN,
         Reason.FEDERATION_MISSING,
+        Reason.TOKEN_FILE_MISSING,
+        Reason.SIGN_IN_INCOMPLETE,
+        Reason.SIGN_IN_MISDIRECTED,
+        Reason.SIGN_IN_REFUSED,
+        Reason.CREDENTIAL_REFUSED,
+        Reason.PERSON_NOT_ADMITTED,
+        Reason.OFFLINE_ACCESS_MISSING,
+        Reason.ADDRESS_UNUSABLE,
+        Reason.CA_FILE_UNUSABLE,
         Reason.APP_UNKNOWN,
         Reason.TENANT_UNKNOWN,
         Reason.CLOCK_WRONG,
@@ -55,8 +64,8 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
     ),
     Reason.MISCONFIGURED: Explanation(
         _A,
-        "Microsoft refuses the app's credentials or configuration.",
-        "Check tenant, client id, and secret or certificate.",
+        "Something is set in a way that cannot work.",
+        "Do what the sentence beside it says; it names the setting, the file or the account.",
     ),
     Reason.ACCESS_DENIED: Explanation(
         _A,
@@ -87,6 +96,56 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
         _A,
         "The app does not trust the platform that vouches for this machine.",
         "Add a federated credential with this issuer, subject and audience to the app.",
+    ),
+    Reason.TOKEN_FILE_MISSING: Explanation(
+        _A,
+        "The token file, by which the platform vouches for this machine, cannot be read.",
+        "Have the platform put it where the account looks for it, readable for drivefeed's user; "
+        "or name another file with 'drivefeed account reconnect --workload-token-file'.",
+    ),
+    Reason.SIGN_IN_INCOMPLETE: Explanation(
+        _A,
+        "What the account signs in by is not stored here, or cannot be used as it is.",
+        "Give the account a new sign-in with 'drivefeed account reconnect'; if the settings own "
+        "it, put it right there.",
+    ),
+    Reason.SIGN_IN_MISDIRECTED: Explanation(
+        _A,
+        "The sign-in was made out to another app, or to another sign-in service.",
+        "Check the account's client id, its cloud and its authority.",
+    ),
+    Reason.SIGN_IN_REFUSED: Explanation(
+        _A,
+        "Microsoft does not accept the sign-in as the account asks for it.",
+        "Look up Microsoft's words, which stand beside it; tenant, client id and cloud are what "
+        "an account can have wrong.",
+    ),
+    Reason.CREDENTIAL_REFUSED: Explanation(
+        _A,
+        "Microsoft does not accept what the app proves itself by.",
+        "Check that the account's secret or certificate belongs to this client id, or give it a "
+        "new one with 'drivefeed account reconnect'.",
+    ),
+    Reason.PERSON_NOT_ADMITTED: Explanation(
+        _A,
+        "The app registration does not let people sign in this way.",
+        "Under Authentication, add the platform 'Mobile and desktop applications' with "
+        "http://localhost, and allow public client flows.",
+    ),
+    Reason.OFFLINE_ACCESS_MISSING: Explanation(
+        _A,
+        "Microsoft gave no refresh token, so drivefeed cannot go on without the person.",
+        "Let the app registration have the permission offline_access, and sign in again.",
+    ),
+    Reason.ADDRESS_UNUSABLE: Explanation(
+        _A,
+        "The address of the account's sign-in service, or of its Graph, cannot be used.",
+        "Give the account an authority and a Graph URL that begin with https://, or none.",
+    ),
+    Reason.CA_FILE_UNUSABLE: Explanation(
+        _A,
+        "The file with certificates to trust cannot be read, or holds none.",
+        "Put the file back, or name one in PEM: it says '-----BEGIN CERTIFICATE-----'.",
     ),
     Reason.APP_UNKNOWN: Explanation(
         _A,

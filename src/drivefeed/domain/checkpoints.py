@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 COMMITS: dict[str, str] = {
+    "account.accept": "An account signs in by its new certificate alone.",
     "account.add": "An account is added, with its credential.",
     "account.change": "An account gets other facts or another credential.",
     "account.declare": "An account of the settings is made known.",
     "account.ensure": "The account that a connection names is there.",
+    "account.offer": "An account gets a new certificate beside its sign-in.",
     "account.remove": "An account is forgotten.",
     "account.state": "What came of the last use of a sign-in is noted.",
     "account.unreached": "That a sign-in service did not answer is noted.",

@@ -113,6 +113,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "It may be listed, but not downloaded, with the rights of this account.",
         "Give the account the right to read the file's content, then retry it.",
     ),
+    Reason.LABELLED: Explanation(
+        _R,
+        "It has a sensitivity label, and the connection excludes files with one.",
+        "Take the label off, or set the connection's 'labelled' to include; then retry it.",
+    ),
     Reason.SUPERSEDED: Explanation(_W, "A newer version of the file took its place.", "Nothing."),
     Reason.REMOVED_AT_SOURCE: Explanation(
         _W, "It was deleted at the source.", "Restore it there; it comes back by itself."
@@ -202,6 +207,13 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _A,
         "The drive is no longer there; its documents are kept.",
         "Restore the drive and resume the connection, or approve the removal.",
+    ),
+    Reason.LABELS_UNKNOWN: Explanation(
+        _A,
+        "The connection excludes files with a sensitivity label, and Microsoft does not tell this "
+        "account which have one.",
+        "Give the app Files.Read.All or Sites.Read.All, or set the connection's 'labelled' to "
+        "include; then retry it.",
     ),
     Reason.BACKEND_LATE: Explanation(
         _A,

@@ -113,6 +113,8 @@ class Policy:
         time_zone: the zone that ``quiet_hours`` is in, by its name in the tz database.
         backend: which ingestion backend makes the files searchable.
         deadline_ms: how long that may take for one file; None for the settings' deadline.
+        labelled: ``exclude`` asks for each file's sensitivity labels before it is copied, and
+            leaves out those that have one.
     """
 
     subfolders: bool = True
@@ -133,6 +135,7 @@ class Policy:
     time_zone: str = "UTC"
     backend: str = "embedded"
     deadline_ms: int | None = None
+    labelled: str = "include"
 
     @property
     def scope(self) -> tuple[object, ...]:

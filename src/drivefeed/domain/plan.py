@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.domain.metering import RU_OF_A_DOWNLOAD, estimated_pages, minutes_at
-from drivefeed.domain.scope import ending
+from drivefeed.domain.scope import LABELLED_TYPES, ending
 
 if TYPE_CHECKING:
     from drivefeed.domain.model import Policy
@@ -94,7 +94,8 @@ class Plan:
         shared: of those, the ones that carry permissions of their own, as Graph's ``shared``
             facet tells; None where the tree was listed before we asked for it.
         labelled: of those, the ones with a sensitivity label. Always None: Graph tells labels
-            only file by file (extractSensitivityLabels), never in a listing.
+            only file by file (extractSensitivityLabels), never in a listing, and a plan asks for
+            no file.
         units: Microsoft's resource units for what has to be downloaded.
         minutes: how long those take at our share of the limit; bandwidth and reading come on top.
         first: the first names by path, relative to the folder.
@@ -131,6 +132,11 @@ class Plan:
     first: tuple[str, ...] = ()
     emptiness: Emptiness | None = None
     change: Change | None = None
+
+    @property
+    def can_be_labelled(self) -> int:
+        """Files of a type that can carry a sensitivity label: no more than these have one."""
+        return sum(one.files for one in self.types if one.ending in LABELLED_TYPES)
 
     @property
     def lacking_pages(self) -> int:

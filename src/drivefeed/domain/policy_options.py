@@ -182,5 +182,14 @@ OPTIONS: Final = (
         read=values.or_none(values.at_least(values.LEAST_DEADLINE_MS, amounts.duration_from)),
         show=values.duration_words,
     ),
+    Option(
+        "labelled",
+        "labelled",
+        allowed="include or exclude",
+        meaning="exclude asks Microsoft for each file's sensitivity labels before it is copied, "
+        "and leaves out those that have one.",
+        read=values.one_of("include", "exclude"),
+        show=str,
+    ),
 )
 BY_NAME: Final = {one.name: one for one in OPTIONS}

@@ -24,6 +24,15 @@ READABLE_TYPES = frozenset(
 )
 """File name endings that the embedded ingestion backend reads."""
 
+LABELLED_TYPES = frozenset(
+    ("docx", "docm", "pptx", "pptm", "ppsx", "ppsm", "xlsx", "xlsm", "xlsb", "pdf")
+)
+"""Endings of files that can carry a sensitivity label in SharePoint and OneDrive.
+
+Source: "Enable sensitivity labels for files in SharePoint and OneDrive" of Microsoft's; PDF where
+the tenant has turned it on.
+"""
+
 _KINDS = {
     ItemKind.ROOT: Reason.NOT_A_FILE,
     ItemKind.FOLDER: Reason.NOT_A_FILE,

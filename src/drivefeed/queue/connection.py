@@ -17,8 +17,8 @@ from drivefeed.queue.faults import queue_down
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-ANSWER_WITHIN = 5.0
-"""Seconds after which a producer gives up on Redis."""
+ANSWER_WITHIN = 4.0
+"""Seconds after which a producer gives up on Redis: it has answered within five, busy or not."""
 
 _WORKER_OPTIONS = {
     # A worker blocks for up to 10 s in one read. redis-py 8 would cut that after 5 s, and a
@@ -29,7 +29,7 @@ _WORKER_OPTIONS = {
     "health_check_interval": "30",
 }
 _PRODUCER_OPTIONS = {
-    "socket_timeout": "4",
+    "socket_timeout": "3",
     "socket_connect_timeout": "2",
     "socket_keepalive": "true",
     "health_check_interval": "30",
@@ -71,7 +71,7 @@ def producer_client(url: str) -> Redis:
     pool = BlockingConnectionPool.from_url(
         with_options(url, _PRODUCER_OPTIONS),
         max_connections=8,
-        timeout=4,
+        timeout=3,
         decode_responses=True,
         retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
         retry_on_error=_RETRIED,

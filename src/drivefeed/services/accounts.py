@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog.account_states import account_revisions, note_state, note_unreached
@@ -13,11 +15,13 @@ from drivefeed.catalog.accounts import (
 )
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind, load
+from drivefeed.catalog.renewal import accept_certificate
 from drivefeed.catalog.resuming import resume_account
 from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide, redact
 from drivefeed.outbound import Outbound
+from drivefeed.secrets.certificates import read_certificate
 from drivefeed.sources.graph.account import (
     ClientCertificate,
     ClientSecret,
@@ -28,6 +32,7 @@ from drivefeed.sources.graph.account import (
 )
 from drivefeed.sources.graph.auth import AppCredential
 from drivefeed.sources.graph.delegated import DelegatedCredential
+from drivefeed.sources.graph.renewing import RenewingCredential
 from drivefeed.sources.graph.watched import WatchedCredential
 
 if TYPE_CHECKING:
@@ -117,6 +122,7 @@ class AccountBook:
             sign_in = await sign_in_of(
                 self._catalog, self._ring, row, self._declared.get(row.account_id)
             )
+            pending = await pending_of(self._catalog, self._ring, row)
         except NeedsAttention as error:
             self._accounts.pop(row.account_id, None)
             if str(self._failed.get(row.account_id)) != str(error):
@@ -124,7 +130,7 @@ class AccountBook:
             self._failed[row.account_id] = error
             return False
         self._failed.pop(row.account_id, None)
-        self._accounts[row.account_id] = graph_account(row, sign_in, self._outbound)
+        self._accounts[row.account_id] = graph_account(row, sign_in, self._outbound, pending)
         return True
 
 
@@ -159,6 +165,17 @@ class AccountStates:
         if told and reason is None:
             await resume_account(self._catalog, account.account_id)
 
+    async def accept(self, account: GraphAccount) -> None:
+        """Record that Microsoft accepted an account's new certificate; what it had goes."""
+        assert account.pending is not None
+        made = await asyncio.to_thread(read_certificate, account.pending.pem.encode())
+        await accept_certificate(
+            self._catalog,
+            account.account_id,
+            revision=account.revision,
+            expires_at=made.expires_at,
+        )
+
 
 def credentials_of(
     store: TokenStore, states: AccountStates, clock: Clock, checkpoint: Checkpoint
@@ -171,6 +188,9 @@ def credentials_of(
             inner = DelegatedCredential(account, store, clock=clock, checkpoint=checkpoint)
         else:
             inner = AppCredential(account, clock)
+            if account.pending is not None:
+                new = AppCredential(replace(account, sign_in=account.pending, pending=None), clock)
+                inner = RenewingCredential(new, inner, lambda: states.accept(account))
         return WatchedCredential(inner, lambda error: states.note(account, error))
 
     return make
@@ -203,6 +223,23 @@ async def sign_in_of(
             raise _incomplete(f"Account '{row.name}' has no sign-in.")
 
 
+async def pending_of(catalog: Catalog, ring: KeyRing, row: Account) -> ClientCertificate | None:
+    """Return the new certificate of an account that waits for its first sign-in, or None.
+
+    Raises:
+        NeedsAttention: it cannot be opened.
+    """
+    if not row.has_pending:
+        return None
+    found = await load(catalog, ring, row.account_id, CredentialKind.PENDING)
+    if found is None:
+        # It was accepted since the row was read.
+        return None
+    pem = found.plain.decode()
+    hide(pem)
+    return ClientCertificate(pem)
+
+
 async def _opened(catalog: Catalog, ring: KeyRing, row: Account, kind: CredentialKind) -> str:
     found = await load(catalog, ring, row.account_id, kind)
     if found is None:
@@ -212,7 +249,12 @@ async def _opened(catalog: Catalog, ring: KeyRing, row: Account, kind: Credentia
     return secret
 
 
-def graph_account(row: Account, sign_in: SignIn, outbound: Outbound) -> GraphAccount:
+def graph_account(
+    row: Account,
+    sign_in: SignIn,
+    outbound: Outbound,
+    pending: ClientCertificate | None = None,
+) -> GraphAccount:
     """Return an account of the catalog as the source takes it."""
     return GraphAccount(
         account_id=row.account_id,
@@ -226,11 +268,12 @@ def graph_account(row: Account, sign_in: SignIn, outbound: Outbound) -> GraphAcc
         cloud=row.cloud,
         revision=row.revision,
         outbound=outbound,
+        pending=pending,
     )
 
 
 def _incomplete(words: str) -> NeedsAttention:
     return NeedsAttention(
         f"{words} Run 'drivefeed account reconnect', or remove the account.",
-        reason=Reason.MISCONFIGURED,
+        reason=Reason.SIGN_IN_INCOMPLETE,
     )

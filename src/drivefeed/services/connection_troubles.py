@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog.progress import Standing
+from drivefeed.domain.access import OF_ACCOUNT
 from drivefeed.domain.explanations import Kind, explain
 from drivefeed.domain.notices import DAY_MS, NoticeKind, Severity, Trouble
 from drivefeed.domain.reasons import Reason
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.troubles import ConnectionFacts, Facts
 
-SIGN_IN = frozenset({Reason.NEEDS_SIGN_IN, Reason.MISCONFIGURED})
+SIGN_IN = OF_ACCOUNT
 """Troubles of a drive that are those of its account: told once, however many drives it reads."""
 _LEAST_SILENCE_MS = 15 * 60 * 1000
 

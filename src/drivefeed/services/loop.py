@@ -17,6 +17,8 @@ T = TypeVar("T")
 _MOMENT_SECONDS = 2.0
 _EVERY_SECONDS = 0.05
 _WORTH_A_LINE_SECONDS = 0.25
+_OBJECTS_BETWEEN_COLLECTIONS = 700
+"""Python's own number; while everything is loaded, it is a larger one."""
 
 _log = log("loop")
 
@@ -51,6 +53,8 @@ def spare_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
+    # Short collections from here on.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 async def unbroken(work: Coroutine[Any, Any, T]) -> T:

@@ -18,6 +18,7 @@ from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.scope import LABELLED_TYPES, ending
 from drivefeed.ports import Stage
 from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
@@ -98,6 +99,7 @@ class Transfer(ImportStage):
             return not_now
         if not await self.has_pages(task):
             return None
+        await self._refuse_labelled(task)
         sums = await self._bytes(task)
         integrity = _integrity(task, sums)
         if integrity == "server_modified" and await self._was_edited(task):
@@ -131,6 +133,29 @@ class Transfer(ImportStage):
             return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
         return None
 
+    async def _refuse_labelled(self, task: Task) -> None:
+        """Leave out a file with a sensitivity label where no connection wants it.
+
+        It is asked for each version before it is copied: a label is part of an Office file, so
+        that giving or taking one makes another version.
+        """
+        file = task.file
+        if not file.excludes_labelled or ending(file.name) not in LABELLED_TYPES:
+            return
+        if file.drive is None or file.item_id is None:
+            return
+        if await self._store.stat(task.object_key) is not None:
+            return
+        try:
+            labelled = await self._source.is_labelled(file.drive, file.item_id)
+        except NotFound as error:
+            raise _gone(file.name) from error
+        if labelled:
+            raise Permanent(
+                f"'{file.name}' has a sensitivity label, and its connection excludes those.",
+                reason=Reason.LABELLED,
+            )
+
     async def _need(self, task: Task) -> Need | None:
         """Return the pages that it needs now that it is stored."""
         if not task.file.is_limited or self.usage_owner != OURS:
@@ -148,10 +173,7 @@ class Transfer(ImportStage):
         try:
             await self._copy(task, sums)
         except NotFound as error:
-            raise Permanent(
-                f"'{task.file.name}' was gone when it was to be copied.",
-                reason=Reason.GONE_AT_SOURCE,
-            ) from error
+            raise _gone(task.file.name) from error
         except AlreadyExists:
             return await self._adopt(task)
         return sums
@@ -198,6 +220,11 @@ class Transfer(ImportStage):
             if is_other and other.sha256 == sha256 and may_stand_for(other):
                 return other.import_id
         return None
+
+
+def _gone(name: str) -> Permanent:
+    words = f"'{name}' was gone when it was to be copied."
+    return Permanent(words, reason=Reason.GONE_AT_SOURCE)
 
 
 def _integrity(task: Task, sums: _Sums) -> str:

@@ -11,12 +11,13 @@ import os
 import tempfile
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from drivefeed import __version__
 from drivefeed.domain.errors import DrivefeedError, NotFound
@@ -25,6 +26,8 @@ from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.search import Searcher
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 _LONGEST_SOCKET_PATH = 100
 """A little under what Linux (108) and macOS (104) allow."""
+_MOST_HITS: Final = 100
+_HITS: Final = 10
 
 
 class LocalApi:
@@ -105,66 +110,84 @@ class LocalApi:
             self._server.should_exit = True
             await self._done.wait()
 
-    def _app(self) -> FastAPI:
-        app = FastAPI(openapi_url=None)
+    def _app(self) -> Starlette:
+        # FastAPI takes longer to load than everything else that a daemon needs before it is ready.
+        reindexing = _Reindexing(self._reindexing)
+        # Starlette calls it for these errors alone, and types it for all of them.
+        refusals: dict[Any, Any] = {DrivefeedError: _refuse}
+        return Starlette(
+            routes=[
+                Route("/healthz", self._health),
+                Route("/metrics", self._metrics),
+                Route("/v1/search", self._search),
+                Route("/v1/index/rounds", self._rounds),
+                Route("/v1/index/reindex", reindexing.look),
+                Route("/v1/index/reindex", reindexing.start, methods=["POST"]),
+                Route("/v1/index/reindex", reindexing.cancel, methods=["DELETE"]),
+            ],
+            exception_handlers=refusals,
+        )
 
-        @app.exception_handler(DrivefeedError)
-        async def refuse(_: Request, error: DrivefeedError) -> JSONResponse:
-            status = 404 if isinstance(error, NotFound) else 503
-            return JSONResponse({"error": str(error)}, status_code=status)
+    async def _health(self, _: Request) -> Response:
+        stuck = await self._pulse.stuck()
+        words = {
+            "status": "stuck" if stuck else "ok",
+            "stuck": stuck,
+            "version": __version__,
+            "pid": os.getpid(),
+            "down": {str(p): words for p, words in self._breakers.open_parts().items()},
+            "longest_stall_ms": round(self._loop_watch.longest * 1000),
+            "model_loaded": self._index.current.embedder.loaded,
+        }
+        return JSONResponse(words, status_code=503 if stuck else 200)
 
-        @app.get("/healthz")
-        async def health(response: Response) -> dict[str, Any]:
-            stuck = await self._pulse.stuck()
-            if stuck:
-                response.status_code = 503
-            return {
-                "status": "stuck" if stuck else "ok",
-                "stuck": stuck,
-                "version": __version__,
-                "pid": os.getpid(),
-                "down": {str(p): words for p, words in self._breakers.open_parts().items()},
-                "longest_stall_ms": round(self._loop_watch.longest * 1000),
-                "model_loaded": self._index.current.embedder.loaded,
-            }
+    async def _metrics(self, _: Request) -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
-        @app.get("/metrics")
-        async def metrics() -> Response:
-            return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    async def _search(self, request: Request) -> Response:
+        asked = request.query_params
+        words, limit = asked.get("q"), asked.get("limit", str(_HITS))
+        if words is None or not limit.isdecimal() or not 1 <= int(limit) <= _MOST_HITS:
+            return JSONResponse(
+                {"error": f"A search has words, q, and a limit from 1 to {_MOST_HITS}."}, 400
+            )
+        found = await find(
+            self._catalog, self._searcher, words, org_name=asked.get("org"), limit=int(limit)
+        )
+        return JSONResponse([hit.as_dict() for hit in found])
 
-        @app.get("/v1/search")
-        async def search(
-            q: str, limit: Annotated[int, Query(ge=1, le=100)] = 10, org: str | None = None
-        ) -> list[dict[str, Any]]:
-            found = await find(self._catalog, self._searcher, q, org_name=org, limit=limit)
-            return [hit.as_dict() for hit in found]
+    async def _rounds(self, _: Request) -> Response:
+        async def lines() -> AsyncIterator[str]:
+            async for one in self._index.rounds():
+                yield json.dumps(one) + "\n"
 
-        @app.get("/v1/index/rounds")
-        async def rounds() -> StreamingResponse:
-            async def lines() -> AsyncIterator[str]:
-                async for one in self._index.rounds():
-                    yield json.dumps(one) + "\n"
-
-            return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-        _add_reindexing(app, self._reindexing)
-        return app
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
 
 
-def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:
-    @app.get("/v1/index/reindex")
-    async def look() -> dict[str, Any]:
-        return (await reindexing.state()).as_dict()
+class _Reindexing:
+    """Answers about reindexing, each with how it stands."""
 
-    @app.post("/v1/index/reindex")
-    async def start(
-        to: str | None = None, *, leave_out: bool = False, anew: bool = False
-    ) -> dict[str, Any]:
-        return (await reindexing.start(to, leave_out=leave_out, anew=anew)).as_dict()
+    def __init__(self, reindexing: Reindexing) -> None:
+        self._reindexing = reindexing
 
-    @app.delete("/v1/index/reindex")
-    async def cancel() -> dict[str, Any]:
-        return (await reindexing.cancel()).as_dict()
+    async def look(self, _: Request) -> Response:
+        return JSONResponse((await self._reindexing.state()).as_dict())
+
+    async def start(self, request: Request) -> Response:
+        asked = request.query_params
+        state = await self._reindexing.start(
+            asked.get("to"),
+            leave_out=asked.get("leave_out") == "true",
+            anew=asked.get("anew") == "true",
+        )
+        return JSONResponse(state.as_dict())
+
+    async def cancel(self, _: Request) -> Response:
+        return JSONResponse((await self._reindexing.cancel()).as_dict())
+
+
+async def _refuse(_: Request, error: DrivefeedError) -> Response:
+    return JSONResponse({"error": str(error)}, 404 if isinstance(error, NotFound) else 503)
 
 
 class _Server(uvicorn.Server):

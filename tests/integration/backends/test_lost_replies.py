@@ -14,7 +14,7 @@ import pytest
 
 from drivefeed.backends.http import HttpBackend, Place
 from drivefeed.backends.signing import Credential
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.tables import imports
 from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.lifecycle import Event, State
@@ -27,6 +27,7 @@ from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.poll import Poll
 from drivefeed.stages.runner import Runner
 from drivefeed.stages.submit import Submit
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.cutting import cutting
 from support.offline import Job
@@ -91,7 +92,7 @@ async def bring_to_rest(
 async def test_lost_replies_make_neither_jobs_nor_charges(tmp_path: Path, files: int) -> None:
     clock, ids = ManualClock(), CountedIds()
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"), clock=clock, ids=ids, checkpoint=no_checkpoint
+        new_catalog(tmp_path / "catalog.db"), clock=clock, ids=ids, checkpoint=no_checkpoint
     )
     backend, lose = Turned(clock), Loser()
     with served(backend) as upstream:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import sqlite3
 import sys
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from integration.cli.conftest import WORDS
+from support.permissions import give_up_overriding_permissions
 
 if TYPE_CHECKING:
     import subprocess
@@ -92,14 +91,3 @@ def test_a_data_folder_of_somebody_else(command: CommandLine) -> None:
         data.chmod(0o700)
 
     assert re.search(r"'data/.*' cannot be used: Permission denied\.", said)
-
-
-def give_up_overriding_permissions() -> None:
-    """Nothing is forbidden to root, so that the tests' own root has to give that up."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            assert libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
-
-
-PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2

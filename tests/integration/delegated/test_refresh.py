@@ -21,7 +21,7 @@ from drivefeed.catalog.accounts import (
 )
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind
-from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
+from drivefeed.catalog.engine import Catalog, open_catalog
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown, Throttled
 from drivefeed.domain.reasons import Reason
 from drivefeed.secrets.places import GivenKeys
@@ -35,6 +35,7 @@ from drivefeed.sources.graph.delegated import DelegatedCredential
 from drivefeed.system import SystemIds, no_checkpoint
 from integration.delegated.kit import account_at, signed_in, token_requests
 from integration.graph_source.kit import RealClock
+from support.catalogs import new_catalog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -107,7 +108,7 @@ class Desk:
 @pytest.fixture
 async def desk(sim: GraphSim, tmp_path: Path) -> AsyncIterator[Desk]:
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.sqlite"),
+        new_catalog(tmp_path / "catalog.sqlite"),
         clock=RealClock(),
         ids=SystemIds(),
         checkpoint=no_checkpoint,

@@ -252,7 +252,7 @@ async def test_a_missing_certificate_file_is_said(sim: GraphSim, drive: DriveRef
     try:
         with pytest.raises(NeedsAttention, match=r"/nowhere/ca\.pem") as caught:
             await source.delta(drive, None)
-        assert caught.value.reason is Reason.MISCONFIGURED
+        assert caught.value.reason is Reason.CA_FILE_UNUSABLE
     finally:
         await source.aclose()
 
@@ -307,7 +307,7 @@ async def test_plain_http_to_another_machine_gets_no_token(sim: GraphSim, drive:
     source = source_of(account_of(sim, graph_url="http://graph.example/v1.0"))
     with pytest.raises(NeedsAttention) as caught:
         await source.delta(drive, None)
-    assert caught.value.reason is Reason.MISCONFIGURED
+    assert caught.value.reason is Reason.ADDRESS_UNUSABLE
     assert sim.log.count("token") == 0
 
 

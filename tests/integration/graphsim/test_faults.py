@@ -225,5 +225,7 @@ async def test_everything_through_the_admin_port(sim: GraphSim, client: httpx.As
         assert counters["operations"]["item"]["requests"] == 3
         await admin.patch(f"/drives/{drive}/quirks", json={"link_form": "function"})
         assert sim.drive.quirks.link_form == "function"
+        await admin.patch(f"/drives/{drive}/labels", json={"X": ["label"]})
+        assert sim.drive.labels == {"X": ["label"]}
         refused = await admin.post("/faults", json={"kind": "explode"})
         assert refused.status_code == 400

@@ -13,10 +13,11 @@ from drivefeed.catalog.collections import (
     collections_of,
     give_up_building,
 )
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.embedding import EMBEDDED, difference, open_shelf, target_of
 from drivefeed.settings import load_settings
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ LOCAL = ("local", "all-MiniLM-L6-v2-int8", 384)
 @pytest.fixture
 async def catalog(tmp_path: Path) -> AsyncIterator[Catalog]:
     whole = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,

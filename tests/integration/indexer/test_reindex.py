@@ -9,12 +9,13 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import update
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.tables import imports
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.lifecycle import State
 from drivefeed.stores.directory import DirectoryStore
 from integration.indexer.reindex_rig import KilledError, ReindexRig, no_progress
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.embeddings import Fault, embedding_service
 from support.processes import until
@@ -35,7 +36,7 @@ FILES = {"a": "apples in the orchard", "b": "bread from the mill", "c": "cider o
 async def rig(tmp_path: Path, shared_pool: ExtractionPool) -> AsyncIterator[ReindexRig]:
     """Three files, indexed with the first model and live."""
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,

@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import update
 
 from drivefeed.catalog.connecting import ensure_account, ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.notices import list_notices
 from drivefeed.catalog.tables import accounts
 from drivefeed.domain.errors import Part
 from drivefeed.outward import notices_of
 from drivefeed.settings import Settings, load_settings
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.commands import run_command
 from support.dripping import dripping
@@ -45,7 +46,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
-    url = sqlite_url(tmp_path / "catalog.sqlite")
+    url = new_catalog(tmp_path / "catalog.sqlite")
     whole = await open_catalog(url, clock=clock, ids=CountedIds(), checkpoint=no_checkpoint)
     yield whole
     await whole.aclose()
@@ -200,7 +201,7 @@ async def test_a_kill_between_sending_and_saying_so_sends_the_same_message_again
     tmp_path: Path, kind: str
 ) -> None:
     """A second copy cannot be ruled out, so it carries the same id: receivers can tell."""
-    url = sqlite_url(tmp_path / "catalog.sqlite")
+    url = new_catalog(tmp_path / "catalog.sqlite")
     clock = ManualClock()
     catalog = await open_catalog(url, clock=clock, ids=CountedIds(7), checkpoint=no_checkpoint)
     await change_account(catalog, state="needs_sign_in", reason="needs_sign_in")
@@ -232,7 +233,7 @@ async def test_commands_show_notices_and_try_channels(
     def command(*words: str, ok: tuple[int, ...] = (0,)) -> Any:
         return run_command("--data", str(tmp_path), *words, cwd=tmp_path, ok=ok)
 
-    url = sqlite_url(tmp_path / "catalog.sqlite")
+    url = new_catalog(tmp_path / "catalog.sqlite")
     catalog = await open_catalog(
         url, clock=ManualClock(), ids=CountedIds(), checkpoint=no_checkpoint
     )

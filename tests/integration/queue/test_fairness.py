@@ -12,12 +12,13 @@ from sqlalchemy import func, insert, select, text, update
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.connecting import ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.tables import reminders as rows
 from drivefeed.domain.gate import OPEN, Gate
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import Stage
 from drivefeed.services.relay import Relay
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.publish_jobs import PREFIX
 
@@ -42,7 +43,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
     opened = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=clock,
         ids=CountedIds(),
         checkpoint=no_checkpoint,

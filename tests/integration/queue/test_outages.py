@@ -23,7 +23,7 @@ async def answers_within_five_seconds(action: Any) -> None:
     began = time.monotonic()
     with pytest.raises(PartDown) as caught:
         await action
-    assert time.monotonic() - began < 5.5
+    assert time.monotonic() - began < 5
     assert caught.value.part is Part.QUEUE
 
 

@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import select
 
 from drivefeed.catalog import reminders, tables
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.identity import job_id
 from drivefeed.ports import Stage
 from drivefeed.services.relay import REMIND_MS, Relay
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.publish_jobs import PREFIX
 from unit.catalog.rig import Rig
@@ -43,7 +44,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 async def catalog(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Catalog]:
     opened = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=clock,
         ids=CountedIds(),
         checkpoint=no_checkpoint,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2
 import pytest
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.quota_limits import Limit, set_limit
 from drivefeed.catalog.recount import recount
 from drivefeed.catalog.tables import imports
@@ -25,6 +25,7 @@ from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
 from drivefeed.stores.directory import DirectoryStore
 from drivefeed.system import SystemClock, SystemIds
+from support.catalogs import new_catalog
 from support.clock import no_checkpoint
 from support.processes import environment
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -42,7 +43,7 @@ LARGE = 75_000 * PAGES
 @pytest.fixture
 def catalog_url(tmp_path: Path) -> str:
     """A fresh database."""
-    return sqlite_url(tmp_path / "catalog.db")
+    return new_catalog(tmp_path / "catalog.db")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import func, select
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.quota import balance_of
 from drivefeed.catalog.quota_limits import Limit, set_limit, turn_due
 from drivefeed.catalog.recount import recount
@@ -24,6 +24,7 @@ from drivefeed.catalog.waiting import clear
 from drivefeed.domain.metering import hold
 from drivefeed.domain.reasons import Reason
 from drivefeed.system import SystemClock, SystemIds
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.processes import environment
 from support.storm import Fate, KilledHereError, Player, random_name
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def catalog_url(tmp_path: Path) -> str:
     """A fresh database."""
-    return sqlite_url(tmp_path / "catalog.db")
+    return new_catalog(tmp_path / "catalog.db")
 
 
 class Deaths:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.backends.breaker import Breaker
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.files import fetch
 from drivefeed.domain.errors import Part
 from drivefeed.domain.lifecycle import Event, State
@@ -20,6 +20,7 @@ from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.poll import Poll
 from drivefeed.stages.runner import Runner
 from drivefeed.stages.submit import Submit
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.offline import Job
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -64,7 +65,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 async def rig(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Rig]:
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=clock,
         ids=CountedIds(),
         checkpoint=no_checkpoint,

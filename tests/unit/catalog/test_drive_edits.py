@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.model import Policy
 from drivefeed.domain.remote import RemoteItem
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -127,7 +128,7 @@ _HISTORIES = st.builds(
 def test_wanted_documents_are_the_files_in_scope(history: History) -> None:
     """Enumerations list in any order; rounds tell each change, the last state of each item last."""
     with tempfile.TemporaryDirectory() as path:
-        asyncio.run(_play(sqlite_url(Path(path) / "c.db"), history))
+        asyncio.run(_play(new_catalog(Path(path) / "c.db"), history))
 
 
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))

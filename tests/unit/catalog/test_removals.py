@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog.leaving import approve_removals, discard_removals
+from drivefeed.catalog.listing import live_rounds
 from drivefeed.catalog.tables import connections, coverage
 from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.errors import NotFound
@@ -31,9 +32,15 @@ async def test_a_deleted_file_is_hidden_at_once_and_erased_after_the_grace(
 ) -> None:
     await rig.enumerate([*_TREE, file("a", "docs")])
     one = await rig.bring_live("a")
+    before = await rig.document("a")
+    shown = await live_rounds(rig.catalog, before["org_id"], {before["id"]})
+    assert shown == {(one.import_id, 1)}
     await rig.round(gone("a"))
     row = await rig.document("a")
     assert await rig.live() == set()
+    # Search asks the catalog for what is live: it is hidden by the commit that removes it, with no
+    # stage run since and no second gone by.
+    assert await live_rounds(rig.catalog, row["org_id"], {row["id"]}) == set()
     assert (row["wanted_import_id"], row["unwanted_reason"]) == (None, Reason.REMOVED_AT_SOURCE)
     assert row["erase_at"] == clock.now() + _GRACE
     assert await rig.due(one.import_id) == ("publish", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from drivefeed.catalog.engine import Catalog, open_catalog, sqlite_url
+from drivefeed.catalog.engine import Catalog, open_catalog
 from drivefeed.domain.errors import Part, PartDown
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def catalog(file: Path) -> AsyncIterator[Catalog]:
-    url = sqlite_url(file)
+    url = new_catalog(file)
     opened = await open_catalog(
         url, clock=ManualClock(), ids=CountedIds(), checkpoint=no_checkpoint
     )
@@ -72,3 +74,26 @@ async def test_a_damaged_file_is_no_reason_to_wait(catalog: Catalog, file: Path)
         await asyncio.to_thread(one.write_bytes, b"no database" * 1000)
     with pytest.raises(DatabaseError):
         await write(catalog)
+
+
+async def test_a_file_that_was_deleted_is_not_made_anew(catalog: Catalog, file: Path) -> None:
+    async with catalog.read():
+        await asyncio.to_thread(file.unlink)
+        with pytest.raises(PartDown, match="file cannot be opened"):
+            async with catalog.read():
+                pass
+    assert not await asyncio.to_thread(file.exists)
+
+
+async def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "a# %41 'é' &x=y"
+    await asyncio.to_thread(folder.mkdir)
+    opened = await open_catalog(
+        sqlite_url(folder / "catalog.sqlite"),
+        clock=ManualClock(),
+        ids=CountedIds(),
+        checkpoint=no_checkpoint,
+    )
+    await write(opened)
+    await opened.aclose()
+    assert await asyncio.to_thread(os.listdir, folder) == ["catalog.sqlite"]

@@ -12,12 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from drivefeed.catalog.connecting import ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.cli.app import app
 from drivefeed.cli.context import os_user
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from drivefeed.settings import load_settings
 from drivefeed.web.door import leaving_word
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def make() -> None:
         catalog = await open_catalog(
-            sqlite_url(tmp_path / "catalog.sqlite"),
+            new_catalog(tmp_path / "catalog.sqlite"),
             clock=ManualClock(),
             ids=CountedIds(),
             checkpoint=no_checkpoint,

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.cli.output import console
 from drivefeed.cli.plan import tell_plan
 from drivefeed.domain.model import Policy
-from drivefeed.domain.plan import Change, Plan
+from drivefeed.domain.plan import Change, Plan, TypeSum
 
 if TYPE_CHECKING:
     import pytest
 
 
-def told(capsys: pytest.CaptureFixture[str], *, with_change: bool = True, **values: Any) -> str:
+def told(
+    capsys: pytest.CaptureFixture[str],
+    *,
+    with_change: bool = True,
+    policy: Policy | None = None,
+    **values: Any,
+) -> str:
     console.cache_clear()
-    plan = Plan("o", "a", "b!x", "d", "Documents", "root", "Lab", Policy(), 0, **values)
+    plan = Plan("o", "a", "b!x", "d", "Documents", "root", "Lab", policy or Policy(), 0, **values)
     tell_plan(plan, with_change=with_change)
     console.cache_clear()
     return capsys.readouterr().out
@@ -42,3 +48,16 @@ def test_what_takes_no_time_is_told_in_words(capsys: pytest.CaptureFixture[str])
 def test_where_nothing_changes_no_change_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "+7" in told(capsys, change=Change(added=7))
     assert "+7" not in told(capsys, with_change=False, change=Change(added=7))
+
+
+def test_labels_are_told_as_far_as_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    types = (TypeSum("docx", 5, 9, 1), TypeSum("txt", 4, 9, 1), TypeSum("pdf", 2, 9, 1))
+    some = " ".join(told(capsys, files=11, found=11, types=types).split())
+    assert "With a sensitivity label: not known, at most 7 files" in some
+    assert "Microsoft's listings do not tell it, only a question for each file" in some
+    assert "'--labelled exclude' asks before each download" in some
+    without = Policy(labelled="exclude")
+    asked = " ".join(told(capsys, files=11, found=11, types=types, policy=without).split())
+    assert "This connection asks before each download, and leaves out the files" in asked
+    none = told(capsys, files=4, found=4, types=types[1:2])
+    assert "With a sensitivity label: none, because no file is of a type" in none

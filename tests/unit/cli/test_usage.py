@@ -12,6 +12,7 @@ import pytest
 
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.engine import open_catalog, sqlite_url
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.commands import run_command
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -27,7 +28,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def make() -> None:
         catalog = await open_catalog(
-            sqlite_url(home / "catalog.sqlite"),
+            new_catalog(home / "catalog.sqlite"),
             clock=ManualClock(),
             ids=CountedIds(),
             checkpoint=no_checkpoint,

@@ -60,7 +60,7 @@ def test_endpoints_that_may_see_a_token(url: str) -> None:
 def test_endpoints_that_may_not(url: str) -> None:
     with pytest.raises(NeedsAttention) as caught:
         check_endpoint(url)
-    assert caught.value.reason is Reason.MISCONFIGURED
+    assert caught.value.reason is Reason.ADDRESS_UNUSABLE
 
 
 def test_a_download_url_keeps_its_query_and_loses_user_and_password() -> None:

@@ -10,8 +10,10 @@ import pytest
 from drivefeed.catalog.progress import Standing
 from drivefeed.catalog.troubles import AccountFacts, ConnectionFacts, Facts, OrgFacts
 from drivefeed.domain.errors import Part
+from drivefeed.domain.explanations import explain
 from drivefeed.domain.notices import Severity, Trouble, expiry_step, quota_step
 from drivefeed.domain.periods import Period
+from drivefeed.domain.reasons import Reason
 from drivefeed.services.connection_troubles import Rules, connection_troubles, may_be_idle
 from drivefeed.services.troubles import account_troubles, part_troubles, quota_troubles
 from support.clock import NOON
@@ -97,6 +99,19 @@ def test_a_sign_in_is_told_once_for_all_drives_of_the_account() -> None:
     assert "40 drives read through it wait" in one.words
     assert "AADSTS700082" in one.words
     assert one.reason == "needs_sign_in"
+
+
+@pytest.mark.parametrize("reason", ["token_file_missing", "secret_expired", "consent_missing"])
+def test_each_cause_of_a_refused_sign_in_is_told_of_the_account_by_its_own_words(
+    reason: str,
+) -> None:
+    refused = {"drive_attention": reason, "drive_detail": "It was refused."}
+    connections = [connection(**refused) for _ in range(2)]
+    assert told(*connections) == []
+    (one,) = account_troubles(facts(*connections), now=NOON)
+    words = explain(Reason(reason))
+    assert words.meaning in one.words
+    assert one.remedy == words.remedy
 
 
 def test_an_account_that_nobody_answered_is_no_trouble_of_its_own() -> None:

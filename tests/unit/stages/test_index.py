@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState, Submission
 from drivefeed.stages.index import Index
 from drivefeed.stages.outcome import Ask, Rest
 from drivefeed.stages.runner import MOST_STARTS
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import Rig
 
@@ -84,7 +85,7 @@ class Bench:
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,

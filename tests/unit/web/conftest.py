@@ -10,10 +10,11 @@ import pytest
 
 from drivefeed.catalog.api_keys import FreshKey, create_key
 from drivefeed.catalog.connecting import ensure_org
-from drivefeed.catalog.engine import open_catalog, sqlite_url
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.server import StatusPage
+from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -118,7 +119,7 @@ async def furnished(catalog: Catalog) -> Rig:
 @pytest.fixture
 async def catalog(tmp_path: Path) -> AsyncIterator[Catalog]:
     whole = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
+        new_catalog(tmp_path / "catalog.db"),
         clock=ManualClock(),
         ids=CountedIds(),
         checkpoint=no_checkpoint,

@@ -88,6 +88,7 @@ class GraphAccount:
         revision: rises with each change of the account, so that a client with old settings can
             be told from one with new ones.
         outbound: proxies and authorities of the machine; by default what the environment says.
+        pending: a new certificate that takes the place of ``sign_in`` once Microsoft accepts it.
     """
 
     account_id: str
@@ -101,6 +102,7 @@ class GraphAccount:
     cloud: str = "global"
     revision: int = 1
     outbound: Outbound = field(default_factory=Outbound.from_environment, repr=False, compare=False)
+    pending: ClientCertificate | None = None
 
     @property
     def login_url(self) -> str:

@@ -35,7 +35,16 @@ LONGEST_REFUSED = 5 * 60_000
 LONGEST_REFUSED_HERE = 60 * 60_000
 """The cure is a change of the account, which makes the sign-in anew at once: never hammer."""
 _CURED_HERE = frozenset(
-    {Reason.SECRET_WRONG, Reason.SECRET_EXPIRED, Reason.TENANT_UNKNOWN, Reason.MISCONFIGURED}
+    {
+        Reason.SECRET_WRONG,
+        Reason.SECRET_EXPIRED,
+        Reason.TENANT_UNKNOWN,
+        Reason.SIGN_IN_INCOMPLETE,
+        Reason.SIGN_IN_MISDIRECTED,
+        Reason.SIGN_IN_REFUSED,
+        Reason.CREDENTIAL_REFUSED,
+        Reason.ADDRESS_UNUSABLE,
+    }
 )
 
 
@@ -179,7 +188,7 @@ def _translate(error: Exception, account: GraphAccount, *, now: int) -> Drivefee
         return NeedsAttention(
             f"The token file '{how.token_file}' of account '{account.name}' cannot be read "
             f"({error.strerror}); the platform should have put it there.",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.TOKEN_FILE_MISSING,
         )
     if isinstance(error, azure.ServiceRequestError | azure.ServiceResponseError | OSError):
         why = why_unreached(error, account.login_url, account.outbound)

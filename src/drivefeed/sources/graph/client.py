@@ -160,6 +160,19 @@ class GraphClient(GraphRequests):
                 raise broken(error, scene) from error
 
     @asynccontextmanager
+    async def answer(
+        self, build: Callable[[], Any], *, lane: Lane, cost: int = COST_ONE
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request and yield the open answer, whatever it is; the caller judges it."""
+        response = await self._send(
+            build, Scene.ITEM, lane=lane, cost=cost, headers=None, patience=BRIEF
+        )
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    @asynccontextmanager
     async def stream(
         self,
         build: Callable[[], Any],
@@ -183,7 +196,7 @@ class GraphClient(GraphRequests):
             if response.status_code >= httpx.codes.BAD_REQUEST:
                 refusal = await self.refusal(response)
                 await response.aclose()
-                raise await self._judge(refusal, scene, drive_id, lane)
+                raise await self.judge(refusal, scene, drive_id, lane)
             await self.gate.passed()
             if response.is_redirect:
                 # Read to its end, the connection can be used again.
@@ -244,7 +257,7 @@ class GraphClient(GraphRequests):
             error.seconds = await self.gate.close(refusal.told) or error.seconds
         return error
 
-    async def _judge(
+    async def judge(
         self, refusal: Refusal, scene: Scene, drive_id: str, lane: Lane
     ) -> DrivefeedError:
         """Translate a refusal; where it could mean the whole drive, ask for the drive first.

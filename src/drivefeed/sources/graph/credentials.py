@@ -36,7 +36,7 @@ def app_credential(account: GraphAccount) -> AsyncTokenCredential:
     except ValueError as error:
         raise NeedsAttention(
             f"The sign-in of account '{account.name}' is incomplete: {error}",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.SIGN_IN_INCOMPLETE,
         ) from error
 
 

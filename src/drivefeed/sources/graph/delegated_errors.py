@@ -72,14 +72,14 @@ def of_sign_in(result: Mapping[str, Any], account: GraphAccount) -> NeedsAttenti
             "Check both ids in the app registration."
         )
     elif code in {"invalid_client", "unauthorized_client"}:
-        reason = Reason.MISCONFIGURED
+        reason = Reason.PERSON_NOT_ADMITTED
         words = (
             "The app registration does not let people sign in this way. Under Authentication, add "
             "the platform 'Mobile and desktop applications' with http://localhost, and allow "
             "public client flows."
         )
     elif code in {"invalid_request", "invalid_scope", "unsupported_grant_type"}:
-        reason = Reason.MISCONFIGURED
+        reason = Reason.SIGN_IN_REFUSED
     elif _USED.search(text):
         words = "This sign-in was used before, or is too old. Start again."
     told = ": ".join(part for part in (code, text) if part)

@@ -45,6 +45,7 @@ class Scene(StrEnum):
     ITEM = "an item"
     CONTENT = "a file's content"
     HOST = "a file's content from the download host"
+    LABELS = "a file's sensitivity labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ _THROTTLE_CODES = frozenset(
 )
 _RESYNC = ("resync", "syncstate")
 DELTA_SCENES = frozenset({Scene.ENUMERATE, Scene.CHANGES})
-_METADATA = DELTA_SCENES | {Scene.DRIVE, Scene.ITEM}
+_METADATA = DELTA_SCENES | {Scene.DRIVE, Scene.ITEM, Scene.LABELS}
 _GUESSED_WAIT = 30.0
 
 

@@ -39,7 +39,7 @@ def check_endpoint(base_url: str) -> None:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as error:
         raise NeedsAttention(
-            f"The Graph URL {base_url!r} is not a URL ({error}).", reason=Reason.MISCONFIGURED
+            f"The Graph URL {base_url!r} is not a URL ({error}).", reason=Reason.ADDRESS_UNUSABLE
         ) from error
     if url.scheme == "https" and url.host:
         return
@@ -48,7 +48,7 @@ def check_endpoint(base_url: str) -> None:
     raise NeedsAttention(
         f"The Graph URL {base_url!r} does not use https. Plain http is only allowed for a server "
         "on this machine, because the access token would travel in the clear.",
-        reason=Reason.MISCONFIGURED,
+        reason=Reason.ADDRESS_UNUSABLE,
     )
 
 

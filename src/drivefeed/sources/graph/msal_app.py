@@ -46,7 +46,7 @@ class PublicApp:
             raise NeedsAttention(
                 f"The authority of account '{account.name}' is '{account.login_url}'; people can "
                 "only be asked to sign in over https.",
-                reason=Reason.MISCONFIGURED,
+                reason=Reason.ADDRESS_UNUSABLE,
             )
         # It advises answers by POST, which nobody could paste from a browser on another machine.
         warnings.filterwarnings("ignore", message="response_mode=", category=UserWarning)

@@ -56,7 +56,7 @@ _BY_ERROR: dict[str, tuple[Reason, str]] = {
     "interaction_required": (Reason.CONDITIONAL_ACCESS, "the tenant asks for more than that"),
     "consent_required": (Reason.CONSENT_MISSING, "nobody has consented to the app"),
     "unauthorized_client": (Reason.APP_UNKNOWN, "the app may not sign in this way"),
-    "invalid_client": (Reason.MISCONFIGURED, "the app's credential is not accepted"),
+    "invalid_client": (Reason.CREDENTIAL_REFUSED, "the app's credential is not accepted"),
 }
 
 _EXPIRED = "the client secret has expired"
@@ -81,8 +81,8 @@ _BY_NUMBER: dict[int, tuple[Reason, str]] = {
     90002: (Reason.TENANT_UNKNOWN, "the tenant is not known"),
     90094: (Reason.CONSENT_MISSING, "an administrator has to consent first"),
     700016: (Reason.APP_UNKNOWN, "the tenant does not know the app"),
-    700021: (Reason.MISCONFIGURED, "the certificate was used for another app"),
-    700023: (Reason.MISCONFIGURED, "the certificate was used for another sign-in address"),
+    700021: (Reason.SIGN_IN_MISDIRECTED, "the certificate was used for another app"),
+    700023: (Reason.SIGN_IN_MISDIRECTED, "the certificate was used for another sign-in address"),
     700024: (Reason.CLOCK_WRONG, "this machine's clock differs from Microsoft's"),
     700027: (Reason.CERTIFICATE_UNKNOWN, "the certificate is not registered with the app"),
     700082: (Reason.NEEDS_SIGN_IN, "the refresh token was not used for too long"),
@@ -111,7 +111,7 @@ def sign_in_error(refusal: EntraRefusal, account: GraphAccount) -> DrivefeedErro
     if found is None:
         if not (refusal.error or refusal.number):
             return Transient(f"Something went wrong in {where}: {refusal.text}")
-        found = (Reason.MISCONFIGURED, "the request is not accepted")
+        found = (Reason.SIGN_IN_REFUSED, "the request is not accepted")
     reason, why = found
     if refusal.number == _BAD_ASSERTION and "expired" in refusal.text:
         reason, why = Reason.SECRET_EXPIRED, "the certificate has expired"

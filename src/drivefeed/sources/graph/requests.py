@@ -44,7 +44,7 @@ class GraphRequests:
         item = self._drives.by_drive_id(drive_id).items.by_drive_item_id(item_id)
         return item.content.to_get_request_information()
 
-    def raw_request(self, url: str) -> Any:
+    def raw_request(self, url: str, *, method: str = "GET") -> Any:
         """Build the request for a link of Graph's own, which is sent as it is.
 
         Raises:
@@ -52,7 +52,12 @@ class GraphRequests:
         """
         check_link(url, self.account.base_url)
         root = self._drives.by_drive_id("any").items.by_drive_item_id("root")
-        return root.delta.with_url(url).to_get_request_information()
+        request = root.delta.with_url(url).to_get_request_information()
+        if method != "GET":
+            from kiota_abstractions.method import Method
+
+            request.http_method = Method[method]
+        return request
 
     @staticmethod
     def _selected(builder: Any, select: tuple[str, ...]) -> Any:

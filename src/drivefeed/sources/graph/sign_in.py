@@ -203,7 +203,7 @@ def _checked(app: PublicApp, result: Mapping[str, Any]) -> SignedIn:
         raise NeedsAttention(
             "Microsoft gave no refresh token, so drivefeed could not go on without this person. "
             "Let the app registration have the permission offline_access, and start again.",
-            reason=Reason.MISCONFIGURED,
+            reason=Reason.OFFLINE_ACCESS_MISSING,
         )
     return SignedIn(
         user=found,

@@ -19,6 +19,7 @@ from drivefeed.sources.graph.download import open_download
 from drivefeed.sources.graph.errors import Scene
 from drivefeed.sources.graph.http import READ_TIMEOUT
 from drivefeed.sources.graph.items import item_of, page_of
+from drivefeed.sources.graph.labels import is_labelled
 from drivefeed.sources.graph.links import full_link, kept_link
 from drivefeed.sources.graph.looking import Look
 from drivefeed.sources.graph.places import names_of
@@ -178,6 +179,11 @@ class GraphSource:
             web_url=found.web_url,
             root_id=root.item_id,
         )
+
+    async def is_labelled(self, drive: DriveRef, item_id: str) -> bool:
+        """Tell whether a file has a sensitivity label."""
+        client = await self._client(drive)
+        return await is_labelled(client, drive.drive_id, item_id, self._lane)
 
     def download(self, drive: DriveRef, item_id: str) -> AbstractAsyncContextManager[Download]:
         """Open the content of a file."""

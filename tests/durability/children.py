@@ -1,0 +1,82 @@
+"""Child processes of lives: forks of the life that starts them, in place of new interpreters.
+
+A life starts a process for the index and one that reads files, and most lives last hardly longer
+than an interpreter takes to start and to load what these two need. A fork has it loaded. All else
+is as it would be: their pipes, their session, their environment, and that they end with the life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import os
+import resource
+import signal
+import sys
+import traceback
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+INDEX = "drivefeed.indexer.vectors.edge_child"
+READER = "drivefeed.indexer.extract.child"
+LOADED = (
+    *(INDEX, READER, "qdrant_edge", "drivefeed.indexer.extract.text"),
+    *("drivefeed.indexer.extract.docx", "drivefeed.indexer.extract.detect"),
+)
+"""What they load, and is loaded before the first life; it starts no threads."""
+
+
+def fork_children() -> None:
+    """Have the children of this process be forks of it, from now on."""
+    start: Any = asyncio.create_subprocess_exec
+
+    async def start_or_fork(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        run = _main_of(command)
+        if run is not None:
+            # It is called where the new program would be loaded, which it does not come back to.
+            options["preexec_fn"] = partial(_become, run, options.get("env"))
+        process: asyncio.subprocess.Process = await start(*command, **options)
+        return process
+
+    asyncio.create_subprocess_exec = start_or_fork  # type: ignore[assignment]
+
+
+def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
+    """Return what a command line would run; None for a program of another kind."""
+    if READER in command:
+        return partial(_run, READER, command[-1:])
+    if any(f"from {INDEX} import main" in words for words in command):
+        # The words behind the program: where the package lies, then what it is given.
+        program = next(n for n, words in enumerate(command) if INDEX in words)
+        return partial(_run, INDEX, (), *command[program + 2 :])
+    return None
+
+
+def _run(module: str, words: Sequence[str], *given: str) -> int:
+    sys.argv = [module, *words]
+    code: int = importlib.import_module(module).main(*given)
+    return code
+
+
+def _become(run: Callable[[], int], environment: Mapping[str, str] | None) -> None:
+    """Be a process of its own: with its three pipes alone, and signals as a new one has them."""
+    code = 70
+    try:
+        # Among them is the pipe by which the life learns that the program was loaded.
+        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        if environment is not None:
+            os.environ.clear()
+            os.environ.update(environment)
+        gc.freeze()
+        code = run()
+    except BaseException:  # noqa: BLE001 - whatever it was, it ends this child alone
+        traceback.print_exc()
+    finally:
+        os._exit(code)
