@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.bootstrap import backend_credentials
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.gate import OPEN
-from drivefeed.domain.pace import Pace
 from drivefeed.embedding import index_name
 from drivefeed.indexer.extract import ExtractionPool, ocr
 from drivefeed.indexer.indexing import Indexing
@@ -24,11 +23,9 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.script import RedisScript
-from drivefeed.queue.table import QUEUES
 from drivefeed.services.find import find
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
-from drivefeed.sources.graph.budget_shared import script_text
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -37,9 +34,10 @@ from drivefeed.stages.submit import Submit
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stages.withdraw import Withdraw
 from drivefeed.telemetry import log
+from drivefeed.workload import pace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
@@ -70,6 +68,9 @@ async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQ
     Raises:
         NeedsAttention, PartDown: it does not answer, or its settings would lose jobs.
     """
+    # It brings an HTTP client, which a start does not wait for.
+    from drivefeed.sources.graph.budget_shared import script_text
+
     settings = parts.settings
     if settings.redis_url is None:
         valkey = EmbeddedValkey(
@@ -251,37 +252,6 @@ async def open_page(parts: Parts) -> StatusPage | None:
     )
     log("web").info("status_page", url=page.url)
     return page
-
-
-def pace_of(settings: Settings) -> Pace:
-    """Return how often drives are asked for changes. Looking takes half of the budget at most."""
-    told = settings.notifications
-    return Pace(
-        slowest_ms=round(settings.poll_slowest_seconds * 1000),
-        told_ms=round(told.poll_seconds * 1000),
-        revisit_ms=round(told.revisit_seconds * 1000),
-        looks_a_minute=settings.ru_per_minute * settings.ru_share / 2,
-    )
-
-
-def concurrency_of(settings: Settings) -> dict[Stage, int]:
-    """Return how many jobs of each stage run at a time in this process."""
-    return {
-        stage: settings.concurrency.get(stage, spec.concurrency) for stage, spec in QUEUES.items()
-    }
-
-
-def attempts_of(settings: Settings) -> dict[Stage, int]:
-    """Return how many attempts a delivery of each stage has."""
-    return {stage: settings.attempts.get(stage, spec.attempts) for stage, spec in QUEUES.items()}
-
-
-def windows_of(concurrency: Mapping[Stage, int]) -> dict[Stage, int]:
-    """Return how many jobs of each stage may be in the queue and not yet ended."""
-    return {
-        stage: max(_LEAST_WINDOW, _WINDOW_PER_WORKER * count)
-        for stage, count in concurrency.items()
-    }
 
 
 def _extraction_pool(wanted: ExtractionSettings) -> ExtractionPool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from drivefeed.assembly import attempts_of, concurrency_of, open_indexing
+from drivefeed.assembly import open_indexing
 from drivefeed.backends.gate import Gated
 from drivefeed.backends.served import ServedBackend, fetch_timeout
 from drivefeed.backends.serving import application
@@ -30,6 +30,7 @@ from drivefeed.stages.index import Index
 from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import log
 from drivefeed.web.backend_server import BackendServer
+from drivefeed.workload import attempts_of, concurrency_of
 
 if TYPE_CHECKING:
     from drivefeed.backends.signing import Credential

@@ -1,7 +1,6 @@
-"""The only place where parts meet: settings in, open parts out.
+"""The only place where parts meet: settings in, open parts out. Each is imported when opened.
 
-Each part is imported where it is opened: a command that only asks the catalog answers before the
-libraries of the others would have been loaded.
+A command that only asks the catalog answers before the libraries of the others are loaded.
 """
 
 from __future__ import annotations

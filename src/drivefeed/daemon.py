@@ -9,15 +9,12 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
-    attempts_of,
-    concurrency_of,
     is_alone,
     open_files,
     open_indexing,
     open_page,
     open_queue,
     stages_of,
-    windows_of,
 )
 from drivefeed.catalog import heartbeats
 from drivefeed.domain.errors import DrivefeedError, PartDown
@@ -40,6 +37,7 @@ from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.runner import Runner
 from drivefeed.telemetry import log
 from drivefeed.tracing import configure_tracing, stop_tracing
+from drivefeed.workload import attempts_of, concurrency_of, windows_of
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts

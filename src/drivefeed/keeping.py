@@ -23,7 +23,6 @@ from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
 from drivefeed.services.subscriptions import TICK_SECONDS as SUBSCRIPTION_SECONDS
 from drivefeed.services.subscriptions import Subscribing
-from drivefeed.sources.graph.subscriptions import GraphSubscriptions
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
@@ -73,6 +72,9 @@ def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
 
 def subscribing_of(parts: Parts, owner: str) -> Subscribing:
     """Return what keeps Microsoft telling us of changes, or ends what there is of that."""
+    # It brings an HTTP client, which a start does not wait for.
+    from drivefeed.sources.graph.subscriptions import GraphSubscriptions
+
     told = parts.settings.notifications
     return Subscribing(
         parts.catalog,

@@ -76,8 +76,8 @@ def admin_app(app: Application) -> Starlette:
         ("/drives/{drive}/changes", ["POST"], admin.change),
         ("/drives/{drive}/bulk-changes", ["POST"], admin.change_many),
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
-        ("/drives/{drive}/labels", ["PATCH"], admin.set_labels),
         ("/drives/{drive}/migrate", ["POST"], admin.migrate),
+        ("/drives/{drive}/labels", ["PATCH"], admin.set_labels),
         ("/drives/{drive}/expire-tokens", ["POST"], admin.expire_tokens),
         ("/clock/advance", ["POST"], admin.advance),
         *DirectoryAdmin(app).routes(),
@@ -148,18 +148,18 @@ class _Admin:
         drive.quirks = changed_quirks(drive.quirks, msgspec.json.decode(await request.body()))
         return answered(drive.quirks)
 
-    async def set_labels(self, request: Request) -> Response:
-        """Take ids of sensitivity labels by item id; they stand in place of an item's own."""
-        drive = self._drive(request)
-        drive.labels |= msgspec.json.decode(await request.body(), type=dict[str, list[str]])
-        return answered(drive.labels)
-
     async def migrate(self, request: Request) -> Response:
         """Give the root another id."""
         drive = self._drive(request)
         if not isinstance(drive, MemoryDrive):
             raise Refused(f"{drive.name} is a real folder, whose root keeps its id.")
         return answered({"root": drive.migrate()})
+
+    async def set_labels(self, request: Request) -> Response:
+        """Take ids of sensitivity labels by item id; they stand in place of an item's own."""
+        drive = self._drive(request)
+        drive.labels |= msgspec.json.decode(await request.body(), type=dict[str, list[str]])
+        return answered(drive.labels)
 
     async def expire_tokens(self, request: Request) -> Response:
         self._drive(request).expire_tokens()

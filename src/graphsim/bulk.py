@@ -10,12 +10,9 @@ from graphsim.bodies import Body, BytesBody
 from graphsim.bulk_layout import BulkLayout
 from graphsim.bulk_tree import BulkTree
 from graphsim.drives import MemoryDrive
-from graphsim.fast_rendering import FastFiles
 from graphsim.items import Item, Kind, Profile, drive_id
 
 if TYPE_CHECKING:
-    import msgspec
-
     from graphsim.clock import Clock
     from graphsim.seals import Seals
 
@@ -52,11 +49,6 @@ class BulkDrive(MemoryDrive):
         self.layout = BulkLayout(profile, identifier, files, folders, clock.now())
         tree = BulkTree(self.layout, profile, identifier, clock)
         super().__init__(name, profile, seals, clock, identifier=identifier, tree=tree)
-        self._fast = FastFiles(self)
-
-    def raw(self, item: Item, select: str | None) -> msgspec.Raw | None:
-        """Return a file of a delta page as JSON; see :class:`FastFiles`."""
-        return self._fast.raw(item, select)
 
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's content; see :meth:`graphsim.drive.Drive.open`."""

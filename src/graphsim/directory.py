@@ -117,7 +117,7 @@ class DirectoryDrive(Drive):
         self._unsaved.clear()
 
     async def check(self, item: Item) -> None:
-        """Make sure that a file can be opened; see :meth:`graphsim.drives.Drive.check`."""
+        """Make sure that a file can be opened; see :meth:`graphsim.drive.Drive.check`."""
         path = "/".join([str(self.folder), *self.tree.names(item)])
         try:
             (await asyncio.to_thread(FileBody, path)).close()

@@ -11,6 +11,7 @@ import msgspec
 from graphsim.bodies import Body, BytesBody, hash_body, other_hashes
 from graphsim.drive import Drive
 from graphsim.errors import not_found
+from graphsim.fast_rendering import FastFiles
 from graphsim.items import Item, Kind, Profile, drive_id
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class MemoryDrive(Drive):
         super().__init__(name, profile, own, seals=seals, clock=clock, tree=tree)
         self._bodies: dict[str, Body] = {}
         self._unhashed: set[str] = set()
+        self._fast = FastFiles(self)
+
+    def raw(self, item: Item, select: str | None) -> msgspec.Raw | None:
+        """Return a file of a delta page as JSON; see :class:`FastFiles`."""
+        return self._fast.raw(item, select)
 
     def create_folder(self, name: str, parent: str | None = None) -> Item:
         """Create a folder below ``parent`` (an id; the root by default)."""

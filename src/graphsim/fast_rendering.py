@@ -6,11 +6,13 @@ drive without quirks; a test compares the two. Everything else is left to that f
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
+from graphsim.clock import iso
 from graphsim.items import Item, Kind, Profile, ctag, etag, mime_type
 from graphsim.quirks import Quirks
 from graphsim.rendering import OFFICE, render_item, selected
@@ -36,10 +38,17 @@ class FastFiles:
 
     def __init__(self, drive: Drive) -> None:
         self._drive = drive
-        self._seq = -1
+        self._state: tuple[int, object, str] | None = None
         self._parts: dict[str | None, list[Part] | None] = {}
         self._below: dict[str, tuple[bytes, str]] = {}
-        self._constants: dict[tuple[str, float, float], bytes] = {}
+        self._constants: dict[str, bytes] = {}
+        precise = drive.profile is Profile.PERSONAL
+
+        def time(moment: float) -> bytes:
+            return iso(moment, fraction=precise).encode()
+
+        # Neighbours on a page often share their times.
+        self._time = lru_cache(maxsize=4096)(time)
         self._types: dict[str, bytes] = {}
 
     def raw(self, item: Item, select: str | None) -> msgspec.Raw | None:
@@ -51,8 +60,9 @@ class FastFiles:
             return None
         if name.lower().endswith(OFFICE) or not item.quickxor:
             return None
-        if drive.tree.seq != self._seq:
-            self._seq = drive.tree.seq
+        state = (drive.tree.seq, drive.site, drive.library)
+        if state != self._state:
+            self._state = state
             self._below.clear()
         if select not in self._parts:
             self._parts[select] = self._made_for(select, item)
@@ -73,24 +83,33 @@ class FastFiles:
             "file": self._file,
             "parentReference": lambda one: self._parent(one)[0],
             "webUrl": self._web_url,
+            "createdDateTime": lambda one: b'"createdDateTime":"%s"' % self._time(one.created),
+            "lastModifiedDateTime": lambda one: (
+                b'"lastModifiedDateTime":"%s"' % self._time(one.modified)
+            ),
+            "fileSystemInfo": self._system_times,
         }
         if _DOWNLOAD in shown:
             return None
         return [own.get(name) or self._constant(name) for name in shown]
 
     def _constant(self, name: str) -> Part:
-        """Return what writes a property that depends on the drive and the times alone."""
+        """Return what writes a property that depends on the drive alone."""
 
         def write(item: Item) -> bytes:
-            key = (name, item.created, item.modified)
-            known = self._constants.get(key)
+            known = self._constants.get(name)
             if known is None:
-                if len(self._constants) > 1000:  # noqa: PLR2004 - a bound on memory, nothing more
-                    self._constants.clear()
-                known = self._constants[key] = self._encoded(name, item)
+                known = self._constants[name] = self._encoded(name, item)
             return known
 
         return write
+
+    def _system_times(self, item: Item) -> bytes:
+        created, modified = self._time(item.created), self._time(item.modified)
+        return b'"fileSystemInfo":{"createdDateTime":"%s","lastModifiedDateTime":"%s"}' % (
+            created,
+            modified,
+        )
 
     def _encoded(self, name: str, item: Item) -> bytes:
         shown: dict[str, Any] = render_item(self._drive, item, lambda _: _SAMPLE, in_delta=True)

@@ -99,6 +99,7 @@ class Notifier:
 
     async def settle(self) -> None:
         """Wait until no notification is on its way."""
+        await asyncio.sleep(0)  # changes are heard of in the loop's next round
         while waiting := [one for one in self._tasks if one.get_name() != "look"]:
             await asyncio.gather(*waiting, return_exceptions=True)
 
@@ -130,7 +131,7 @@ class Notifier:
 
     def _changed(self, drive: Drive) -> None:
         for one in self.alive():
-            if one.drive is drive and not (one.needs_reauthorization or one.is_waiting):
+            if one.drive is drive and not one.is_waiting:
                 one.is_waiting = True
                 self._begin(self._notify(one), "notify")
 

@@ -10,6 +10,7 @@ from drivefeed.catalog.browsing import addresses_of, org_connection
 from drivefeed.catalog.collections import in_use
 from drivefeed.catalog.passport import passport_in
 from drivefeed.web.described import PROBLEMS, bearer
+from drivefeed.web.index_shape import IndexShape, index_shape
 from drivefeed.web.passport_shapes import PassportShape, passport_shape
 from drivefeed.web.problems import not_found
 from drivefeed.web.queries import MOST_HITS, WantedFiles, Words, asked_files, no_search
@@ -17,11 +18,9 @@ from drivefeed.web.shapes import (
     ConnectionShape,
     FilesShape,
     HitsShape,
-    IndexShape,
     OverviewShape,
     connection_shape,
     hits_shape,
-    index_shape,
     overview_shape,
 )
 from drivefeed.web.site import Site, site_of

@@ -14,7 +14,6 @@ from drivefeed.services.usage_words import usage_dict, usage_sentence
 if TYPE_CHECKING:
     from drivefeed.catalog.api_keys import ApiKey
     from drivefeed.catalog.browsing import FilesPage
-    from drivefeed.catalog.collection_rows import Made
     from drivefeed.catalog.listing import ListedFile
     from drivefeed.catalog.progress import Progress
     from drivefeed.catalog.usage import Usage
@@ -278,26 +277,3 @@ def hits_shape(
         connection_id, item_id = addresses.get(hit["document_id"], (None, None))
         shapes.append(HitShape(**hit, connection_id=connection_id, item_id=item_id))
     return HitsShape(query=query, hits=shapes)
-
-
-class IndexShape(BaseModel):
-    """In which collection of the vector index an organization's documents are."""
-
-    index: str = Field(description="embedded, or qdrant/ and the collection of the settings.")
-    collection: str
-    provider: str = Field(description="Who embeds: queries have to be embedded alike.")
-    model: str
-    dimension: int
-    distance: str
-
-
-def index_shape(index: str, made: Made) -> IndexShape:
-    """Return it as the answer has it."""
-    return IndexShape(
-        index=index,
-        collection=made.name,
-        provider=made.provider,
-        model=made.model,
-        dimension=made.dimension,
-        distance=made.distance,
-    )

@@ -26,9 +26,9 @@ async def here() -> AsyncIterator[Desk]:
     [
         ("item", "/items/x", 1),
         ("item", "/items/x?$expand=permissions", 5),
-        ("children", "/root/children", 2),
-        ("delta", "/root/delta", 2),
-        ("delta", "/root/delta?token=x", 1),
+        ("children", "root/children", 2),
+        ("delta", "root/delta", 2),
+        ("delta", "root/delta?token=x", 1),
         ("delta", "/items('x')/microsoft.graph.delta(token='x')", 1),
         ("content", "/items/x/content", 1),
         ("download", "/_download/x", 0),

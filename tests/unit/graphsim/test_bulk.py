@@ -110,6 +110,9 @@ def test_a_crawl_shows_one_moment() -> None:
 @pytest.mark.parametrize("profile", list(Profile))
 async def test_the_fast_way_to_write_a_file_says_the_same(profile: Profile) -> None:
     drive = _drive(profile)
+    clock = drive.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(3.25)
     drive.change(50)
     async with desk(profile, drive=drive) as here:
         here.app.add_site("Team").put(drive, "Library")

@@ -131,6 +131,8 @@ async def test_restored_under_the_same_and_under_new_ids(here: Desk) -> None:
     shown = {one.get("name"): one["id"] for one in await here.items(link) if "deleted" not in one}
     assert shown.keys() == {"root", "folder", "a.txt"}
     assert shown["a.txt"] != file.id
+    below = (await here.json(f"items/{again.id}/children"))["value"]
+    assert [one["id"] for one in below] == [shown["a.txt"]]
     url = (await here.get(f"items/{shown['a.txt']}/content")).headers["location"]
     here.client.headers.pop("authorization")
     assert (await here.client.get(url)).content == b"one"
