@@ -23,7 +23,7 @@ from sqlalchemy import select
 from drivefeed.catalog import deliveries
 from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
 from drivefeed.catalog.engine import migrate, open_catalog, sqlite_url
-from drivefeed.catalog.files import fetch
+from drivefeed.catalog.files import fetch, placed
 from drivefeed.catalog.imports import advance
 from drivefeed.catalog.sources import fetch_drive, wake_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
@@ -191,12 +191,13 @@ class Stand:
 
     async def _play(self, one: Reminder) -> None:
         """What the backend and the index would do, as facts."""
-        document, each, _ = await fetch(self.catalog, one.subject_id)
+        document, each, file = await fetch(self.catalog, one.subject_id)
         if one.stage == "submit":
             if each.state is State.STORED:
                 each = await self._advance(each, Event.SUBMITTING)
             await self._advance(each, Event.SETTLED, facts={"pages": 1, "shown": True})
         elif one.stage == "publish":
+            await placed(self.catalog, document.document_id, file)
             shown = each.as_live == document.live
             await self._advance(each, Event.PUBLISHED, facts={"shown": shown})
         else:
@@ -374,3 +375,29 @@ def plain_account(sim: GraphSim, account_id: str) -> GraphAccount:
 def ref(stand: Stand) -> DriveRef:
     """How the stand's source is asked for its drive."""
     return DriveRef(next(iter(stand.accounts)), stand.drive.id)
+
+
+@dataclass
+class Docs:
+    """A small drive in the state after its first sync."""
+
+    stand: Stand
+    docs: Item
+    sub: Item
+    other: Item
+    a: Item
+    b: Item
+
+    @classmethod
+    async def make(cls, stand: Stand, policy: Policy = FREE) -> Docs:
+        drive = stand.drive
+        docs = drive.create_folder("docs")
+        sub = drive.create_folder("sub", docs.id)
+        other = drive.create_folder("other")
+        a = drive.create_file("a.txt", b"contents of a", docs.id)
+        b = drive.create_file("b.txt", b"contents of b", sub.id)
+        await stand.connect(docs, policy)
+        await stand.sync()
+        assert set(await stand.tree()) == {"docs/a.txt", "docs/sub/b.txt"}
+        assert stand.downloads() == 2
+        return cls(stand, docs, sub, other, a, b)

@@ -31,10 +31,13 @@ from drivefeed.domain.delta import plan_page
 from drivefeed.domain.remote import ItemKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.remote import DeltaPage
 
 CHUNK = 500
@@ -68,12 +71,7 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 generation=current.generation,
             )
             if current.generation == 1:
-                # Nothing decided can lie in a folder that was never listed before.
-                decided |= {
-                    row.item_id
-                    for row in fresh
-                    if row.kind in FOLDERS and row.is_whole and row.item_id not in known
-                }
+                decided |= await _new_folders(connection, current, fresh, known)
             await mark_decided(connection, drive.drive_id, decided)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
@@ -90,6 +88,26 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
             values |= {"enumerating": False, "settling": True, "given_up": 0, **FRESH_ROUND}
         await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
         return await drive_in(connection, drive.drive_id)
+
+
+async def _new_folders(
+    connection: AsyncConnection,
+    drive: Drive,
+    fresh: Sequence[TreeItem],
+    known: Mapping[str, TreeItem],
+) -> set[str]:
+    """Return the folders of a page about which nothing is left to decide.
+
+    Nothing decided can lie in a folder that was never listed before. One whose own parent is not
+    listed yet stays open, so that the parent is asked for if it never comes.
+    """
+    folders = [
+        row for row in fresh if row.kind in FOLDERS and row.is_whole and row.item_id not in known
+    ]
+    listed = {row.item_id for row in fresh} | known.keys()
+    above = {row.parent_id for row in folders if row.parent_id} - listed
+    listed |= (await known_items(connection, drive.drive_id, above)).keys()
+    return {row.item_id for row in folders if row.parent_id is None or row.parent_id in listed}
 
 
 async def settle_some(catalog: Catalog, drive_id: str) -> bool:
