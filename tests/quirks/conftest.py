@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
 
-
 @pytest.fixture
 async def sim() -> AsyncIterator[GraphSim]:
     async with simulator(page_size=5) as running:

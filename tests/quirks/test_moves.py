@@ -214,5 +214,3 @@ async def test_96_an_edit_that_changes_no_time_is_seen(docs: Docs) -> None:
     stand.drive.tree.annotate(msgspec.structs.replace(now, modified=before.modified))
     await stand.sync()
     assert (await stand.tree())["docs/a.txt"] == now.quickxor
-
-

@@ -211,7 +211,7 @@ async def _carry_over(connection: AsyncConnection, drive: Drive, pairs: Pairs) -
         )
     of_drive = (
         (documents, documents.c.item_id, documents.c.drive_id == drive.drive_id),
-        (coverage, coverage.c.item_id, coverage.c.connection_id.in_(known)),
+        *((coverage, coverage.c.item_id, coverage.c.connection_id == key) for key in known),
         (connections, connections.c.root_item_id, connections.c.drive_id == drive.drive_id),
     )
     for table, column, condition in of_drive:
