@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from drivefeed.catalog.tables import items
 from drivefeed.domain.reasons import Reason
 from graphsim.exchange import Exchange
 
@@ -120,6 +121,7 @@ async def test_items_that_cannot_be_are_passed_over_and_the_others_kept(
     await stand.sync()
     assert await stand.live() == {docs.a.id, docs.b.id, new.id}
     assert (await stand.row()).attention is None
+    assert max(len(row["item_id"]) for row in await stand.rows(items)) <= 200
 
 
 async def test_values_that_make_no_sense_count_as_missing(docs: Docs, retell: Retell) -> None:

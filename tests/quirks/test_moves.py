@@ -144,6 +144,7 @@ async def test_15_a_tombstone_of_a_folder_takes_along_what_lay_in_it(
 
 async def test_16_the_answer_is_asked_for_with_its_tombstones(docs: Docs) -> None:
     stand = docs.stand
+    stand.drive.quirks.tombstone_fields = "id_only"
     stand.drive.delete(docs.b.id)
     await stand.sync()
     assert await stand.live() == {docs.a.id}
@@ -191,6 +192,31 @@ async def test_18_a_listing_that_lags_behind_is_caught_up_with(docs: Docs, retel
     await stand.sync()
     assert (await stand.tree())["docs/a.txt"] == stand.drive.tree.items[docs.a.id].quickxor
     assert stand.downloads() == 4
+
+
+async def test_18_bytes_that_nobody_was_told_of_yet_stand_for_no_version(
+    docs: Docs, retell: Retell
+) -> None:
+    """The file was edited twice; delta tells of the first edit, and the bytes are the second's."""
+    stand = docs.stand
+    first = stand.drive.replace(docs.a.id, b"first edit")
+
+    def lagging(page: dict[str, Any]) -> dict[str, Any]:
+        value = [msgspec.to_builtins(one) for one in page["value"]]
+        for one in value:
+            if one["id"] == docs.a.id:
+                one["file"]["hashes"]["quickXorHash"] = first.quickxor
+        return {**page, "value": value}
+
+    retell.append(lagging)
+    second = stand.drive.replace(docs.a.id, b"second edit")
+    await stand.sync()
+    assert (await stand.tree())["docs/a.txt"] == first.quickxor
+    retell.clear()
+    stand.drive.touch(docs.a.id)
+    await stand.sync()
+    assert (await stand.tree())["docs/a.txt"] == second.quickxor
+    assert "server_modified" not in {one["integrity"] for one in await stand.rows(imports)}
 
 
 async def test_95_a_removal_reaches_the_index_and_the_store(docs: Docs) -> None:

@@ -175,6 +175,7 @@ async def test_40_another_root_among_the_changes_is_noticed(docs: Docs) -> None:
     )
     await stand.sync()
     assert set(await stand.tree()) == {"docs/a.txt", "docs/sub/b.txt"}
+    assert all(key.startswith("NEW") for key in await stand.wanted())
     assert stand.downloads() == 2
 
 
