@@ -179,6 +179,21 @@ async def test_40_another_root_among_the_changes_is_noticed(docs: Docs) -> None:
     assert stand.downloads() == 2
 
 
+async def test_40_a_root_that_got_another_id_alone_costs_nothing(docs: Docs) -> None:
+    stand = docs.stand
+    whole = await stand.connect(stand.drive.tree.root_id)
+    await stand.sync()
+    stand.drive.tree.rename_root("01ANOTHERROOT")
+    await stand.sync()
+    stand.connections["01ANOTHERROOT"] = whole
+    assert await stand.attention("01ANOTHERROOT") is None
+    assert await stand.live() == {docs.a.id, docs.b.id}
+    new = stand.drive.create_file("new.txt", b"new")
+    await stand.sync()
+    assert await stand.live() == {docs.a.id, docs.b.id, new.id}
+    assert stand.downloads() == 3
+
+
 def _give_new_ids(docs: Docs) -> None:
     """What the migration of 2025 did to some personal drives."""
     drive = docs.stand.drive
@@ -191,9 +206,12 @@ def _give_new_ids(docs: Docs) -> None:
     tree.items.clear()
     tree._children.clear()
     tree._sizes.clear()
+    tree._log.clear()
     for one in old:
         parent = new(one.parent_id) if one.parent_id else None
-        tree._index(msgspec.structs.replace(one, id=new(one.id), parent_id=parent))
+        again = msgspec.structs.replace(one, id=new(one.id), parent_id=parent)
+        tree._index(again)
+        tree._log[again.id] = None
     tree.root_id = new(tree.root_id)
     drive._bodies = {new(key): body for key, body in drive._bodies.items()}
 

@@ -13,7 +13,7 @@ from sqlalchemy import and_, or_, select
 
 from drivefeed.catalog.sources import drive_in
 from drivefeed.catalog.tables import items
-from drivefeed.catalog.tree import known_items, save_items
+from drivefeed.catalog.tree import item_of, known_items, lineages, save_items
 from drivefeed.domain.delta import plan_page
 from drivefeed.domain.remote import ItemKind
 
@@ -44,6 +44,7 @@ async def doubtful(
         found = [
             *await _unknown_parents(connection, drive, limit + len(asked)),
             *await _half_told(connection, drive, limit + len(asked)),
+            *await _in_circles(connection, drive, limit + len(asked)),
         ]
     return [key for key in dict.fromkeys(found) if key not in asked][:limit]
 
@@ -91,6 +92,26 @@ async def _half_told(connection: AsyncConnection, drive: Drive, limit: int) -> l
         .limit(limit)
     )
     return [str(key) for key in rows.scalars()]
+
+
+async def _in_circles(connection: AsyncConnection, drive: Drive, limit: int) -> list[str]:
+    """Folders that were told to lie in each other, or in themselves."""
+    rows = await connection.execute(
+        select(items)
+        .where(
+            items.c.drive_id == drive.drive_id,
+            items.c.dirty,
+            items.c.deleted.is_(False),
+            items.c.kind != ItemKind.FILE,
+        )
+        .limit(limit)
+    )
+    folders = [item_of(row) for row in rows.mappings()]
+    lines = await lineages(connection, drive.drive_id, folders)
+    open_ended = [one for one in folders if not lines[one.item_id].complete]
+    tops = {one.item_id: (*lines[one.item_id].folders, one)[0].parent_id for one in open_ended}
+    there = await known_items(connection, drive.drive_id, {key for key in tops.values() if key})
+    return [key for key, above in tops.items() if above in there]
 
 
 async def learn(catalog: Catalog, drive: Drive, found: Sequence[RemoteItem]) -> None:
