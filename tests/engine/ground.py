@@ -126,6 +126,7 @@ class Ground:
         self.passed.clear()
         self.clock.advance(1)
         drive: MemoryDrive = self.sim.app.add_drive(f"Drive {self.ids.new()}", profile)
+        drive.readers.add(self.sim.directory.person.id)
         drive_id = await ensure_drive(
             self.catalog,
             org_id=self.org_id,

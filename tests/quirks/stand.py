@@ -8,6 +8,7 @@ ingestion backend does is told to the catalog as facts.
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tempfile
 import time
@@ -20,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from azure.core.credentials import AccessToken
 from sqlalchemy import select
 
-from drivefeed.catalog import deliveries
 from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
+from drivefeed.catalog.deliveries import Reminder
 from drivefeed.catalog.engine import migrate, open_catalog, sqlite_url
 from drivefeed.catalog.files import fetch, placed
 from drivefeed.catalog.imports import advance
 from drivefeed.catalog.sources import fetch_drive, wake_drive
-from drivefeed.catalog.tables import connections, coverage, documents, imports, items
+from drivefeed.catalog.tables import connections, coverage, documents, imports, items, reminders
 from drivefeed.catalog.tree import item_of, lineages
 from drivefeed.domain.identity import job_id
 from drivefeed.domain.lifecycle import Event, State
@@ -47,7 +48,6 @@ from support.clock import CountedIds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.model import Import
@@ -143,10 +143,11 @@ class Stand:
     async def work(self) -> None:
         """Do what is due until nothing is; what failed waits for its next attempt."""
         for _ in range(_MOST_RUNS):
-            one = await self._next()
-            if one is None:
+            due = await self._due()
+            if not due:
                 return
-            await self._do(one)
+            for one in due:
+                await self._do(one)
         raise AssertionError("work never ends")
 
     async def pass_time(self, seconds: float, *, step: float = 60.0) -> None:
@@ -156,17 +157,24 @@ class Stand:
             self.clock.advance(min(step, (until - self.clock.now()) / 1000))
             await self.work()
 
-    async def _next(self) -> Reminder | None:
+    async def _due(self) -> list[Reminder]:
+        """What is due of the stage that comes first."""
         now = self.clock.now()
+        asked = select(reminders).where(
+            reminders.c.due_at <= now, reminders.c.owner.is_(None), reminders.c.sent_at.is_(None)
+        )
         async with self.catalog.read() as connection:
-            for stage in _STAGES:
-                found = await deliveries.due(
-                    connection, Stage(stage), now=now, horizon_ms=0, limit=50
-                )
-                for one in found:
-                    if self.failed.get(one.subject_id, (0, 0))[1] <= now:
-                        return one
-        return None
+            rows = list((await connection.execute(asked)).mappings())
+        free = [row for row in rows if self.failed.get(row["subject_id"], (0, 0))[1] <= now]
+        first = min((_STAGES.index(row["stage"]) for row in free), default=None)
+        return [
+            Reminder(
+                *(row["subject_id"], row["org_id"], row["stage"], row["number"]),
+                *(row["due_at"], row["lane"], json.loads(row["payload"])),
+            )
+            for row in free
+            if _STAGES.index(row["stage"]) == first
+        ]
 
     async def _do(self, one: Reminder) -> None:
         if one.stage not in self.stages:
