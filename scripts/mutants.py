@@ -46,9 +46,7 @@ class Rounds:
 
     def _rows(self, item: pytest.Item) -> list[int]:
         name = item.nodeid.removeprefix("tests/")
-        return [
-            number for number, row in enumerate(self.switches) if name.startswith(row.tests)
-        ]
+        return [number for number, row in enumerate(self.switches) if name.startswith(row.tests)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
@@ -78,7 +76,10 @@ class Rounds:
             green = bool(tests) and not tests & self.failed[None]
             red = bool(self.failed[number])
             words = ("green" if green else "RED" if tests else "NO TEST", "red" if red else "GREEN")
-            yield green and red, f"{row.quirk:>4}  {words[0]:8}{words[1]:7}{row.where:50}{row.words}"
+            yield (
+                green and red,
+                f"{row.quirk:>4}  {words[0]:8}{words[1]:7}{row.where:50}{row.words}",
+            )
 
 
 def main(arguments: list[str]) -> int:

@@ -507,4 +507,3 @@ SWITCHES = (
     Switch("-", "folders that lie in each other", "catalog.tree.rooted_folders", f"{_BAD}folders", _circles_are_followed),
     Switch("-", "nesting without end", f"{_GRAPH}.wire.read_page", f"{_BAD}what", _depth_is_a_defect),
 )  # fmt: skip
-
