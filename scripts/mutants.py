@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - run by its path, never imported
 """Takes the handling of each quirk of Microsoft Graph out, and sees that a test notices.
 
 The table is tests/quirks/switches.py. The tests of all rows run once as they are, and have to

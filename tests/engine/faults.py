@@ -1,9 +1,10 @@
 """The faults that the state machine draws from, each as graphsim is told of it.
 
 Left out on purpose, because no reader of delta alone can make up for them: tombstones and changes
-that are lost for good (a reconcile finds those), a parent that is a lie (a circle of them is asked
-for by id, and has a test of its own; half a circle that another page corrects looks sound), and downloads whose altered bytes arrive whole
-(they are accepted and marked, as the rules about SharePoint's rewriting say).
+that are lost for good (a reconcile finds those), and a parent that is a lie (a circle of them is
+asked for by id, and has a test of its own; half a circle that another page corrects looks sound).
+Downloads whose altered bytes arrive whole are left out too: they are accepted and marked, as the
+rules about SharePoint's rewriting say.
 """
 
 from __future__ import annotations

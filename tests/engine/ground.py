@@ -69,7 +69,7 @@ class FreshCredential:
             self._token, self._made = self._sim.access_token(), now
         return AccessToken(self._token, int(now) + 3600)
 
-    async def renew(self, generation: int, claims: str | None) -> None:
+    async def renew(self, *_: object) -> None:
         self._token = ""
 
     async def close(self) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from drivefeed.domain import delta_guards
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.looking import Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -284,7 +283,7 @@ async def test_49_every_page_of_a_list_is_read(stand: Stand) -> None:
     folder = stand.drive.create_folder("many")
     for number in range(12):
         stand.drive.create_folder(f"{number:02}", folder.id)
-    look: Look = await stand.source.look(next(iter(stand.accounts)))
+    look = await stand.source.look(next(iter(stand.accounts)))
     path = f"/drives/{stand.drive.id}/items/{folder.id}/children"
     assert len(await look.listing(path, "folders")) == 12
 
