@@ -291,9 +291,11 @@ class Drives(RuleBasedStateMachine):
         for _ in range(40):
             self.ground.clock.advance(900)
             since = self.ground.clock.now()
+            # Where an older round was still to be settled, that is all that a look does.
+            was_settling = (await self.stand.row()).settling
             await self.stand.sync()
             row = await self.stand.row()
-            has_ended = row.between_rounds and not row.settling
+            has_ended = row.between_rounds and not row.settling and not was_settling
             is_new = row.last_round_at is not None and row.last_round_at >= since
             is_done = not await self.stand.rows(reminders, *_STILL_DUE)
             if has_ended and is_new and row.attention is None and is_done:
