@@ -82,6 +82,7 @@ def selected(shown: dict[str, Any], select: str | None) -> dict[str, Any]:
         return shown
     names = (name.strip() for name in select.split(","))
     wanted = {_CALCULATED.get(name.lower(), name.split("/")[0]).lower() for name in names}
+    wanted.add("@removed")  # an annotation, which no $select takes away
     return {name: value for name, value in shown.items() if name.lower() in wanted}
 
 

@@ -1,4 +1,4 @@
-"""What many organizations and Microsoft Graph need: an embedding of one's own, words about changes.
+"""What many organizations and Microsoft Graph need: an own embedding, words of changes, rounds.
 
 Instants are milliseconds since the epoch. What each table is for is told in
 ``drivefeed.catalog.tables``, ``index_tables`` and ``subscription_tables``.
@@ -24,6 +24,7 @@ def upgrade() -> None:
     """Make what is new, a part at a time."""
     _embeddings_of_orgs()
     _notifications()
+    _rounds()
 
 
 def _embeddings_of_orgs() -> None:
@@ -122,3 +123,14 @@ def _notifications() -> None:
         sa.ForeignKeyConstraint(["drive_id"], ["drives.id"], name="fk_subscriptions_drive_id"),
         sa.UniqueConstraint("subscription_id", name="uq_subscriptions_subscription_id"),
     )
+
+
+def _rounds() -> None:
+    for column in (
+        sa.Column("round_link", sa.Text()),
+        sa.Column("barren_pages", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("given_up", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("failing_since", sa.BigInteger()),
+    ):
+        op.add_column("drives", column)
+    op.add_column("items", sa.Column("origin_id", sa.String(200)))
