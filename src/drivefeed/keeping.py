@@ -12,10 +12,13 @@ from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
 from drivefeed.services.gate import Gatekeeper, Place
+from drivefeed.services.reconcile import TICK_SECONDS as RECONCILE_SECONDS
+from drivefeed.services.reconcile import Reconcile
 from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
 from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
+from drivefeed.sources.graph.budget import Lane
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from drivefeed.ports import Queue
     from drivefeed.services.schedule import Schedule
     from drivefeed.settings import Settings
+
+RECONCILE_FOLDER = "reconcile"
+"""Below the data folder: the scratch files of listings under way."""
 
 
 def retention_of(settings: Settings, catalog: Catalog, owner: str) -> Retention:
@@ -63,8 +69,20 @@ def gatekeeper_of(settings: Settings, catalog: Catalog) -> Gatekeeper:
     return Gatekeeper(catalog, places_of(settings), marks, host=socket.gethostname())
 
 
+def reconcile_of(parts: Parts, owner: str) -> Reconcile:
+    """Return what lists drives in full now and then."""
+    settings = parts.settings
+    return Reconcile(
+        parts.catalog,
+        parts.source.at(Lane.VERIFY),
+        settings.data_dir / RECONCILE_FOLDER,
+        every_ms=int(settings.reconcile.every_hours * 3600 * 1000),
+        owner=owner,
+    )
+
+
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
-    """Have the recovery from a restore and the retention run on a schedule.
+    """Have the recovery from a restore, the retention and the reconcile run on a schedule.
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
@@ -73,3 +91,6 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
     retention = retention_of(parts.settings, parts.catalog, owner)
     schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
     schedule.every(RETENTION_SECONDS, "retention", retention.tick)
+    if parts.settings.reconcile.every_hours:
+        reconcile = reconcile_of(parts, owner)
+        schedule.every(RECONCILE_SECONDS, "reconcile", reconcile.tick)

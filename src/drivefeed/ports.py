@@ -596,7 +596,18 @@ class VectorIndex(Protocol):
         ...
 
     def rounds(self) -> AsyncIterator[tuple[str, int, bool, int]]:
-        """Yield (import id, round, live, points) for everything in the index."""
+        """Yield (import id, round, live, points) for everything in the index.
+
+        Points that are none of ours are told as round 0 of an import with an empty id.
+        """
+        ...
+
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of all points of a round; of those that are none of ours with ("", 0)."""
+        ...
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
         ...
 
     async def check(self) -> None:

@@ -39,7 +39,12 @@ from drivefeed.settings_folders import (  # noqa: TC001 (pydantic reads it when 
     AccountSettings,
     ConnectionSettings,
 )
-from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
+from drivefeed.settings_keeping import (
+    BacklogSettings,
+    DiskSettings,
+    ReconcileSettings,
+    RetentionSettings,
+)
 from drivefeed.settings_outward import Channels, OutboundSettings, WatchSettings
 
 CONFIG_VARIABLE = "DRIVEFEED_CONFIG"
@@ -148,6 +153,9 @@ class Settings(BaseSettings):
     )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    reconcile: ReconcileSettings = Field(
+        default=ReconcileSettings(), description="How often drives are listed in full."
+    )
     disk: DiskSettings = Field(default=DiskSettings(), description="How full the disks may get.")
     backlog: BacklogSettings = Field(
         default=BacklogSettings(), description="How much may wait to be indexed."

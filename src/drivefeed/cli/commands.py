@@ -192,11 +192,30 @@ def removals(
     decide_removals(which, approve=approve, discard=discard, as_json=as_json)
 
 
-def verify(*, as_json: Json = False) -> None:
-    """Compare source, catalog, store and index; exit code 1 if they do not agree."""
+def verify(
+    connection: Annotated[
+        str | None, typer.Option("--connection", help="Name or id of one connection; all without.")
+    ] = None,
+    *,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
+    foreign: Annotated[
+        bool,
+        typer.Option(
+            "--foreign", help="With --repair: also remove what drivefeed did not name itself."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare source, catalog, store and index; exit code 1 if they do not agree.
+
+    A repair downloads and charges nothing that it need not, and removes nothing that the source
+    has not been asked about.
+    """
+    if foreign and not repair:
+        raise typer.BadParameter("--foreign goes with --repair.")
     from drivefeed.cli.verify import show_certificate
 
-    show_certificate(as_json=as_json)
+    show_certificate(connection, repair=repair, foreign=foreign, as_json=as_json)
 
 
 def doctor(

@@ -184,6 +184,17 @@ class Shelf:
             async for row in one.index.rounds():
                 yield row
 
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of a round's points in the collection in use."""
+        async with self.using() as one:
+            return await one.index.points_of(import_id=import_id, round_=round_)
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many were in use."""
+        async with self._each() as indexes:
+            counts = [await index.remove_points(ids) for index in indexes]
+        return counts[-1]
+
     async def check(self) -> None:
         """Check that the collection in use answers and fits its embedding model.
 

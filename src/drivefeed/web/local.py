@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Body, FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -39,7 +39,7 @@ _LONGEST_SOCKET_PATH = 100
 
 
 class LocalApi:
-    """Serves search, the index's rounds, reindexing, health and metrics on a Unix socket.
+    """Serves search, the index, reindexing, health and metrics on a Unix socket.
 
     Args:
         folder: the data folder, where commands look for the socket's path.
@@ -147,8 +147,19 @@ class LocalApi:
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
+        _add_points(app, self._index)
         _add_reindexing(app, self._reindexing)
         return app
+
+
+def _add_points(app: FastAPI, index: Shelf) -> None:
+    @app.get("/v1/index/points")
+    async def points(import_id: str, number: int) -> list[str]:
+        return await index.points_of(import_id=import_id, round_=number)
+
+    @app.delete("/v1/index/points")
+    async def remove(ids: Annotated[list[str], Body(max_length=10_000)]) -> int:
+        return await index.remove_points(ids)
 
 
 def _add_reindexing(app: FastAPI, reindexing: Reindexing) -> None:

@@ -17,6 +17,7 @@ from drivefeed.indexer.vectors.payload import (
     conditions,
     from_payload,
     of_round,
+    owner_of,
     placement,
     to_payload,
     vector_of,
@@ -179,13 +180,43 @@ class ServerIndex:
                     offset=offset,
                     with_payload=["import_id", "round", "live"],
                 )
-            for record in records:
-                payload = record.payload
-                counts[payload["import_id"], payload["round"], payload["live"]] += 1
+            counts.update(owner_of(record.payload) for record in records)
             if offset is None:
                 break
         for (import_id, round_, live), points in sorted(counts.items()):
             yield import_id, round_, live, points
+
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of a round's points; see :class:`~drivefeed.ports.VectorIndex`."""
+        found: list[str] = []
+        offset: Any = None
+        while True:
+            async with self._session("list points") as client:
+                records, offset = await client.scroll(
+                    self._collection,
+                    scroll_filter=filter_for(of_round(import_id, round_) if import_id else []),
+                    limit=_SCROLL,
+                    offset=offset,
+                    with_payload=["import_id", "round"],
+                )
+            found += [
+                str(one.id) for one in records if owner_of(one.payload)[:2] == (import_id, round_)
+            ]
+            if offset is None:
+                return found
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
+        from qdrant_client import models
+
+        async with self._session("remove points") as client:
+            there = await client.retrieve(
+                self._collection, list(ids), with_payload=False, with_vectors=False
+            )
+            if there:
+                selector = models.PointIdsList(points=[one.id for one in there])
+                await client.delete(self._collection, points_selector=selector, wait=True)
+            return len(there)
 
     async def check(self) -> None:
         """Check that the server answers and the collection fits the embedding model.

@@ -21,7 +21,14 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.vectors import identity
 from drivefeed.indexer.vectors.bm25 import Bm25
 from drivefeed.indexer.vectors.fusion import depth, fuse
-from drivefeed.indexer.vectors.payload import DENSE, INDEXED, SPARSE, Condition, FieldKind
+from drivefeed.indexer.vectors.payload import (
+    DENSE,
+    INDEXED,
+    SPARSE,
+    Condition,
+    FieldKind,
+    owner_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,19 +139,40 @@ class Shard:
     def scroll(
         self, offset: str | None, limit: int
     ) -> tuple[list[tuple[str, int, bool]], str | None]:
-        """Return (import id, round, live) of a page of points, and where the next page begins."""
+        """Return (import id, round, live) of a page of points, and where the next page begins.
+
+        A point with the payload of somebody else counts as round 0 of an import without a name.
+        """
+        records, following = self._records([], offset, limit, ["import_id", "round", "live"])
+        return [owner_of(record.payload) for record in records], following
+
+    def ids(
+        self, must: Sequence[Condition], offset: str | None, limit: int
+    ) -> tuple[list[tuple[str, str, int]], str | None]:
+        """Return (id, import id, round) of a page of the selected points, and the next page."""
+        records, following = self._records(must, offset, limit, ["import_id", "round"])
+        return [(str(one.id), *owner_of(one.payload)[:2]) for one in records], following
+
+    def remove_ids(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
+        import qdrant_edge as edge
+
+        there = self._shard.retrieve(list(ids), with_payload=False, with_vector=False)
+        if there:
+            self._shard.update(edge.UpdateOperation.delete_points([one.id for one in there]))
+        return len(there)
+
+    def _records(
+        self, must: Sequence[Condition], offset: str | None, limit: int, fields: list[str]
+    ) -> tuple[list[Any], str | None]:
         import qdrant_edge as edge
 
         records, following = self._shard.scroll(
             edge.ScrollRequest(
-                offset=offset, limit=limit, with_payload=["import_id", "round", "live"]
+                offset=offset, limit=limit, filter=_filter(must), with_payload=fields
             )
         )
-        rows = [
-            (record.payload["import_id"], record.payload["round"], bool(record.payload["live"]))
-            for record in records
-        ]
-        return rows, None if following is None else str(following)
+        return records, None if following is None else str(following)
 
     def flush(self) -> None:
         """Bring everything written so far to the disk."""
