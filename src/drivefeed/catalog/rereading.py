@@ -16,6 +16,7 @@ from drivefeed.catalog.sources import drive_in, wake_drive
 from drivefeed.catalog.tables import drives
 from drivefeed.catalog.tree import known_items, save_items
 from drivefeed.domain.delta import TreeItem, plan_page
+from drivefeed.domain.identity import Fingerprint, changed
 from drivefeed.domain.remote import RemoteItem
 
 if TYPE_CHECKING:
@@ -38,18 +39,23 @@ class Answer:
     remote: RemoteItem | None
 
     def state(self, row: TreeItem | None) -> str:
-        """Return what the answer means beside a row: ``same``, ``gone``, ``unknown``, ``differs``.
-
-        A row may lack properties that answers leave out; only what calls for a decision counts.
-        """
+        """Return ``same``, ``gone``, ``unknown`` or ``differs``, as the row should be read."""
         if self.remote is None:
             return "same" if row is None or row.deleted else "gone"
         if row is None:
             return "unknown"
-        plan = plan_page(
-            [self.remote], {row.item_id: replace(row, dirty=False)}, generation=row.generation
-        )
-        return "differs" if plan.fresh else "same"
+        return "differs" if differs(row, self.remote) else "same"
+
+
+def differs(row: TreeItem, item: RemoteItem) -> bool:
+    """Tell whether a row says otherwise than an item what calls for a decision.
+
+    A hash that no decision was made by yet would hide the next change, so it counts as well.
+    """
+    if changed(Fingerprint(row.quick_xor, row.etag), Fingerprint.of(item)):
+        return True
+    known = {row.item_id: replace(row, dirty=False)}
+    return bool(plan_page([item], known, generation=row.generation).fresh)
 
 
 async def tree_rows(

@@ -10,14 +10,13 @@ what it found (:mod:`drivefeed.catalog.scratch`): memory stays bounded however l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.deciding import FOLDERS
-from drivefeed.catalog.rereading import Answer, take_answers, tree_rows
+from drivefeed.catalog.rereading import Answer, differs, take_answers, tree_rows
 from drivefeed.catalog.scratch import Seen, Suspect
 from drivefeed.catalog.tree import items_after
-from drivefeed.domain.delta import plan_page
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, NotFound, Permanent, Transient
 from drivefeed.domain.reasons import Reason
 
@@ -230,7 +229,6 @@ def _suspected(item: RemoteItem, known: Mapping[str, TreeItem]) -> Suspect | Non
     row = known.get(item.item_id)
     if row is None or row.deleted:
         return Suspect(item.item_id, item.parent_id, "unknown")
-    plan = plan_page([item], {row.item_id: replace(row, dirty=False)}, generation=row.generation)
-    if not plan.fresh:
+    if not differs(row, item):
         return None
     return Suspect(item.item_id, item.parent_id or row.parent_id, "differs")
