@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from drivefeed.bootstrap import open_parts
 from drivefeed.daemon import Daemon
+from drivefeed.domain.remote import DriveRef
 from drivefeed.ports import Stage
 from drivefeed.services.certificate import Certificate, certify
 from drivefeed.services.repair import Mended, Repair
 from drivefeed.setting_sections import EmbeddingSettings, ExtractionSettings
 from drivefeed.settings import ConnectionSettings
+from support.daemon import drivefeed
 from support.embeddings import KEY, EmbeddingService
 from support.evidence import objects_in, rows_in
 from support.offline import settings_for
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from support.valkey import ValkeyServer
 
 REST_SECONDS = 120.0
+_SOON_MS = 3600_000
+"""What is due later rests: content that is hidden, until its grace is over."""
 
 
 @dataclass
@@ -46,14 +51,29 @@ class Harbour:
     ids: dict[str, str] = field(default_factory=dict)
     content: dict[str, str] = field(default_factory=dict)
 
-    def write(self, name: str) -> None:
+    def write(self, name: str, folder: str | None = None) -> None:
         body = f"The crane of {name} stands in the harbour.".encode()
-        self.ids[name] = self.sim.memory.create_file(f"{name}.txt", body).id
+        self.ids[name] = self.sim.memory.create_file(f"{name}.txt", body, folder).id
+        self.content[name] = hashlib.sha256(body).hexdigest()
+
+    def edit(self, name: str) -> None:
+        body = f"The crane of {name} was moved.".encode()
+        self.sim.memory.replace(self.ids[name], body)
         self.content[name] = hashlib.sha256(body).hexdigest()
 
     def delete(self, name: str) -> None:
         self.sim.memory.delete(self.ids.pop(name))
         del self.content[name]
+
+    async def lose_changes(self) -> None:
+        """Have the position move past everything that happened, which nobody ever tells of then."""
+        (row,) = self.rows("SELECT id, account_id, remote_id FROM drives")
+        ref = DriveRef(row["account_id"], row["remote_id"])
+        link: str | None = f"/drives/{row['remote_id']}/root/delta?token=latest"
+        page = await self.parts.source.delta(ref, link)
+        assert page.delta_link
+        assert not page.items
+        self.tamper("UPDATE drives SET cursor = ? WHERE id = ?", page.delta_link, row["id"])
 
     # --- what is true -----------------------------------------------------------------------
 
@@ -89,6 +109,14 @@ class Harbour:
     def downloads(self, since: int) -> int:
         return self.sim.log.count("content", since=since)
 
+    def command(self, *words: str, ok: int) -> str:
+        """Run a command on the data folder, in a process of its own."""
+        return drivefeed(
+            *("--data", str(self.data), *words),
+            cwd=self.data.parent,
+            ok=(ok,),
+        ).stdout
+
     # --- verify and repair ------------------------------------------------------------------
 
     async def verify(self, **more: Any) -> Certificate:
@@ -119,8 +147,9 @@ class Harbour:
         )
         live = {row["item_id"]: row["sha256"] for row in found}
         moving = self.rows(
-            "SELECT stage, subject_id FROM reminders WHERE owner IS NOT NULL OR due_at IS NOT NULL "
-            "AND stage NOT IN ('discover', 'index')"
+            "SELECT stage, subject_id FROM reminders WHERE owner IS NOT NULL OR due_at < ? "
+            "AND stage NOT IN ('discover', 'index')",
+            self.parts.catalog.clock.now() + _SOON_MS,
         )
         queued = self.rows("SELECT id FROM index_jobs WHERE state = 'queued'")
         settling = self.rows("SELECT id FROM drives WHERE settling OR pages_in_round > 0")
@@ -167,8 +196,11 @@ async def harbour(
         },
     )
     made = Harbour(sim, data)
+    await asyncio.to_thread(_write_settings, data, sim, service)
     for name in names:
         made.write(name)
+    made.ids["folder"] = sim.memory.create_folder("folder").id
+    made.write("inner", made.ids["folder"])
     async with open_parts(settings) as parts:
         made.parts = parts
         daemon = Daemon(parts)
@@ -183,3 +215,32 @@ async def harbour(
         finally:
             daemon.stop()
             await running
+
+
+def _write_settings(data: Path, sim: GraphSim, service: EmbeddingService) -> None:
+    """Write the settings where commands read them."""
+    ends = sim.endpoints
+    account = {
+        "name": "sim",
+        "tenant_id": ends.tenant_id,
+        "client_id": ends.client_id,
+        "client_secret": ends.client_secret,
+        "authority": ends.login_url,
+        "graph_url": ends.graph_url,
+        "ca_file": str(ends.ca_file),
+    }
+    embedding = {
+        "provider": "openai",
+        "model": "first",
+        "base_url": f"{service.url}/v1",
+        "api_key": KEY,
+        "dimension": service.dimension,
+    }
+    tables = {"[[accounts]]": account, "[embedding]": embedding}
+    lines = [
+        line
+        for head, table in tables.items()
+        for line in (head, *(f"{name} = {json.dumps(value)}" for name, value in table.items()))
+    ]
+    data.mkdir(parents=True, exist_ok=True)
+    (data / "drivefeed.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")

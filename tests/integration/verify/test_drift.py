@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from dataclasses import dataclass, replace
@@ -60,7 +61,7 @@ async def stray_point(it: Harbour, **of: Any) -> None:
         point_id="6c6f9f2e-8f0d-4c55-9c4e-0d2f6d3b7a11",
         vector=[1.0] * it.parts.index.current.embedder.dimension,
         text="nobody's words",
-        org_id=it.live("north")["org_id"],
+        org_id=it.live("east")["org_id"],
         document_id="nobody's",
         import_id="6c6f9f2e-8f0d-4c55-9c4e-0d2f6d3b7a12",
         round=1,
@@ -81,7 +82,7 @@ async def stray_in_a_round(it: Harbour) -> None:
 
 
 def stray_object(it: Harbour, key: str = "") -> None:
-    one = it.live("north")
+    one = it.live("east")
     path = it.data / "objects" / (key or f"{one['org_id']}/{one['document_id']}/{one['id']}/9")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"nobody's")
@@ -136,7 +137,7 @@ DAMAGES = [
         "a stray object",
         "extra_in_store",
         stray_object,
-        lambda it, one: bool(one.key) and str(one.key).endswith(f"{it.live('north')['id']}/9"),
+        lambda it, one: bool(one.key) and str(one.key).endswith(f"{it.live('east')['id']}/9"),
     ),
     Damage(
         "an import's size",
@@ -237,6 +238,70 @@ DAMAGES = [
 ]
 
 
+async def lose_a_tombstone(it: Harbour) -> None:
+    it.delete("north")
+    await it.lose_changes()
+
+
+async def lose_a_folder(it: Harbour) -> None:
+    """The folder and its file are gone, and neither removal was told."""
+    it.sim.memory.delete(it.ids.pop("folder"))
+    it.ids.pop("inner")
+    it.content.pop("inner")
+    await it.lose_changes()
+
+
+async def miss_a_file(it: Harbour) -> None:
+    it.write("late")
+    await it.lose_changes()
+
+
+async def miss_a_move(it: Harbour) -> None:
+    it.sim.memory.rename(it.ids["late"], "early.txt")
+    await it.lose_changes()
+
+
+async def miss_an_edit(it: Harbour) -> None:
+    it.edit("late")
+    await it.lose_changes()
+
+
+LOSSES = [
+    Damage(
+        "a lost tombstone",
+        "extra_in_catalog",
+        lose_a_tombstone,
+        lambda _, one: one.path == "north.txt" and bool(one.item_id),
+    ),
+    Damage(
+        "a lost folder",
+        "extra_in_catalog",
+        lose_a_folder,
+        lambda _, one: one.path == "folder/inner.txt",
+    ),
+    Damage(
+        "a missed file",
+        "missing_in_catalog",
+        miss_a_file,
+        lambda it, one: (one.item_id, one.path) == (it.ids["late"], "late.txt"),
+        downloads=1,
+    ),
+    Damage(
+        "a missed rename",
+        "changed_at_source",
+        miss_a_move,
+        lambda it, one: (one.item_id, one.path) == (it.ids["late"], "early.txt"),
+    ),
+    Damage(
+        "a missed edit",
+        "changed_at_source",
+        miss_an_edit,
+        lambda it, one: one.item_id == it.ids["late"],
+        downloads=1,
+    ),
+]
+
+
 @pytest.mark.timeout(300)
 async def test_each_damage_is_named_located_and_mended(
     own_valkey: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -251,9 +316,47 @@ async def test_each_damage_is_named_located_and_mended(
             assert (await it.verify()).holds
             for damage in DAMAGES:
                 await _damage(it, damage)
+            for loss in LOSSES:
+                await _damage(it, loss, charges=loss.downloads)
+            await _foreign(it)
+            await _as_a_command(it)
 
 
-async def _damage(it: Harbour, damage: Damage) -> None:
+async def _foreign(it: Harbour) -> None:
+    """What drivefeed did not name stays, unless somebody says so."""
+    stray_object(it, "somebody/else's")
+    found = await it.verify()
+    assert [one.key for one in found.drift["extra_in_store"].findings] == ["somebody/else's"]
+    mended = await it.repair(found)
+    assert not mended.is_whole
+    assert not mended.done
+    assert "somebody/else's" in it.objects()
+    assert (await it.repair(found, foreign=True)).is_whole
+    assert (await it.verify()).holds
+
+
+async def _as_a_command(it: Harbour) -> None:
+    """Through the door of the daemon that has the index."""
+    await stray_point(it)
+    stray_object(it)
+
+    async def command(*words: str, ok: int) -> dict[str, Any]:
+        done = await asyncio.to_thread(it.command, *words, ok=ok)
+        answer: dict[str, Any] = json.loads(done)
+        return answer
+
+    found = await command("verify", "--json", ok=1)
+    assert {*found["drift"]} == {"extra_in_index", "extra_in_store"}
+    assert found["drift"]["extra_in_index"]["findings"][0]["points"] == [STRAY]
+    alone = await command("verify", "--connection", "all", "--json", ok=0)
+    assert "outside of this connection" in alone["remarks"][0]
+    mended = await command("verify", "--repair", "--json", ok=0)
+    assert not mended["repair"]["left"]
+    assert {*mended["repair"]["done"]} == {"extra_in_index", "extra_in_store"}
+    assert (await command("verify", "--json", ok=0))["holds"]
+
+
+async def _damage(it: Harbour, damage: Damage, *, charges: int = 0) -> None:
     charged, mark = it.charges(), it.sim.log.last
     done = damage.do(it)
     if inspect.isawaitable(done):
@@ -268,5 +371,6 @@ async def _damage(it: Harbour, damage: Damage) -> None:
     await it.rest()
     again = await it.verify()
     assert again.holds, (damage.name, told, json.dumps(again.as_dict(), indent=1))
-    assert it.charges() == charged, damage.name
+    assert len(it.charges()) <= len(charged) + charges, damage.name
+    assert it.charges()[: len(charged)] == charged, damage.name
     assert it.downloads(mark) <= damage.downloads, damage.name
