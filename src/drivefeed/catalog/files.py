@@ -56,6 +56,11 @@ class File:
         """Return when the quiet hours end that keep it from being copied, or None without any."""
         return all_quiet_until(self.policies, now)
 
+    @property
+    def most_bytes(self) -> int | None:
+        """The largest size that any of its connections wants; None where none of them flows."""
+        return max((one.max_bytes for one in self.policies), default=None)
+
     def deadline_ms(self, default: int) -> int:
         """Return how long a backend may take for it: the shortest deadline of its connections."""
         return min((one.deadline_ms or default for one in self.policies), default=default)

@@ -145,6 +145,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "The connection has quiet hours now, in which no transfer starts.",
         "Nothing: it goes on when they are over. 'drivefeed connection set' changes them.",
     ),
+    Reason.LOCKED_AT_SOURCE: Explanation(
+        _H,
+        "Somebody has the file checked out or locked, and Microsoft gives it to nobody else.",
+        "Nothing: it is tried each quarter of an hour. Checking the file in ends it sooner.",
+    ),
     Reason.WAITING_FOR_SOURCE: Explanation(
         _H, "Microsoft Graph does not answer.", "Nothing: it goes on when Graph answers again."
     ),

@@ -13,7 +13,7 @@ from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.quota import Need
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
-from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
+from drivefeed.domain.errors import AlreadyExists, InUse, NotFound, Part, Permanent, Transient
 from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.quickxor import QuickXor
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
 _NO_ROOM_AGAIN_MS = 5_000
+_IN_USE_AGAIN_MS = 15 * 60_000
+
+
+class _LaterError(Exception):
+    """The file cannot be copied now; ``outcome`` says when to try again."""
+
+    def __init__(self, outcome: Again) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
 
 
 @dataclass(slots=True)
@@ -53,11 +62,31 @@ class _Sums:
         self.sha256.update(piece)
         self.quick_xor.update(piece)
 
-    async def watch(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Pass a stream through; hashing happens off the event loop."""
+    async def watch(
+        self, pieces: AsyncIterator[bytes], most: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """Pass a stream through; hashing happens off the event loop.
+
+        Raises:
+            Permanent: it has more than ``most`` bytes.
+        """
         async for piece in pieces:
             await asyncio.to_thread(self._update, piece)
+            require_size(self.size, most)
             yield piece
+
+
+def require_size(size: int | None, most: int | None) -> None:
+    """Refuse what is larger than its connections want, whatever the listing said.
+
+    Raises:
+        Permanent: it is.
+    """
+    if size is not None and most is not None and size > most:
+        raise Permanent(
+            f"It has more than the {most} bytes that its connection takes, unlike its listing.",
+            reason=Reason.LARGER_THAN_LIMIT,
+        )
 
 
 class Transfer(ImportStage):
@@ -98,14 +127,10 @@ class Transfer(ImportStage):
             return not_now
         if not await self.has_pages(task):
             return None
-        sums = await self._bytes(task)
-        integrity = _integrity(task, sums)
-        if integrity == "server_modified" and await self._was_edited(task):
-            with passing(self.checkpoint, "transfer.discard"):
-                await self._store.delete(task.object_key)
-            return Again(
-                _EDITED_AGAIN_MS, detail=f"'{task.file.name}' was edited while it was copied"
-            )
+        try:
+            sums, integrity = await self._checked_bytes(task)
+        except _LaterError as later:
+            return later.outcome
         sha256 = sums.sha256.hexdigest()
         facts = {"size": sums.size, "sha256": sha256, "integrity": integrity}
         twin = await self._twin(task, sha256)
@@ -140,6 +165,31 @@ class Transfer(ImportStage):
             counted = await self._count_pages(task.object_key, task.file.name)
         return task.estimate if counted is None else Need(counted, counted=True)
 
+    async def _checked_bytes(self, task: Task) -> tuple[_Sums, str]:
+        """Make sure that the object is there, and compare it with the listing.
+
+        Bytes unlike the listed hash are fetched once more, since nothing else would tell of a
+        transfer that went wrong in silence; what comes again, while the listing stands, is taken.
+
+        Raises:
+            _LaterError: the listing does not stand, or somebody has the file locked.
+        """
+        was_there = await self._store.stat(task.object_key) is not None
+        sums = await self._bytes(task)
+        integrity = _integrity(task, sums)
+        if integrity != "server_modified":
+            return sums, integrity
+        is_edited = await self._was_edited(task)
+        if is_edited or not was_there:
+            with passing(self.checkpoint, "transfer.discard"):
+                await self._store.delete(task.object_key)
+        if is_edited:
+            words = f"'{task.file.name}' was edited while it was copied"
+            raise _LaterError(Again(_EDITED_AGAIN_MS, detail=words))
+        if not was_there:
+            sums = await self._bytes(task)
+        return sums, _integrity(task, sums)
+
     async def _bytes(self, task: Task) -> _Sums:
         """Make sure that the object is there, and return its sums."""
         if await self._store.stat(task.object_key) is not None:
@@ -147,6 +197,9 @@ class Transfer(ImportStage):
         sums = _Sums.empty()
         try:
             await self._copy(task, sums)
+        except InUse as error:
+            outcome = Again(_IN_USE_AGAIN_MS, hold=Reason.LOCKED_AT_SOURCE, detail=str(error))
+            raise _LaterError(outcome) from error
         except NotFound as error:
             raise Permanent(
                 f"'{task.file.name}' was gone when it was to be copied.",
@@ -165,10 +218,11 @@ class Transfer(ImportStage):
                 body = await stack.enter_async_context(
                     self._source.download(file.drive, file.item_id)
                 )
+            require_size(body.size, file.most_bytes)
             with passing(self.checkpoint, "transfer.put"):
                 await self._store.put(
                     task.object_key,
-                    sums.watch(body.chunks()),
+                    sums.watch(body.chunks(), file.most_bytes),
                     content_type=file.media_type or _OCTETS,
                     size=body.size,
                 )
