@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-FILES = {1: 120, 2: 200}
-"""By how often it is killed in each stage."""
+FILES = {1: 120, 2: 140}
+"""At the start, by how often it is killed in each stage."""
+LATE_FILES = 12
+"""Added before a stage is hunted again: a quick machine has done with all others by then."""
 DOCX = 6
 GRACE_SECONDS = 3.0
 RESUMES_WITHIN = 15.0
@@ -49,6 +51,7 @@ class Population:
         self.folder = folder
         self.versions: dict[str, set[str]] = {}
         self.edits = 0
+        self.late = 0
         self.touched: set[str] = set()
         for number in range(count - DOCX):
             ending = "md" if number % 3 == 0 else "txt"
@@ -68,6 +71,11 @@ class Population:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{words} The shelf mark is {hashlib.md5(name.encode()).hexdigest()}.\n")
         self._remember(path)
+
+    def arrive(self, count: int) -> None:
+        for _ in range(count):
+            self.late += 1
+            self.write(f"Late/late note {self.late:03}.txt", f"Late note {self.late}.")
 
     def _remember(self, path: Path) -> None:
         self.versions.setdefault(path.name, set()).add(sha256(path))
@@ -260,8 +268,9 @@ def test_killed_in_every_stage_and_nothing_is_lost_or_done_twice(
             break
     if daemon.process is None:
         hunt.start()
-    for group in (True, False)[:times]:
+    for number, group in enumerate((True, False)[:times]):
         for stage in ("discover", "transfer", "submit", "index", "poll"):
+            files.arrive(number * LATE_FILES)
             caught = hunt.kill_in(stage, group=group)
             assert caught, f"{stage} was never under way; {daemon.last_words()}"
             hunt.start()

@@ -11,11 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import platform
 import random
 import signal
-import statistics
 import sys
 import tempfile
 import time
@@ -32,6 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from drivefeed.stores import S3Store
 from durability.evidence import broken_in
+from durability.soak_hands import Hands
+from durability.soak_report import report
 from support.daemon import Daemon
 from support.embeddings import KEY, embedding_service
 from support.evidence import files_below, sha256, unrest_in
@@ -40,13 +39,10 @@ from support.seaweed import BUCKET, new_prefix, running_seaweed
 from support.sim import Sim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from support.seaweed import SeaweedServer
 
 ROOT = Path(__file__).resolve().parents[2]
-FIRST_FILES = 40
-MOST_FILES = 400
+KILL_CHANCE = 0.12
 REST_SECONDS = 600.0
 CHILDREN = {"queue server": "valkey", "vector index": "edge_child", "extraction": "extract"}
 _PATHS = """
@@ -57,71 +53,12 @@ JOIN items AS parent ON parent.drive_id = items.drive_id AND parent.item_id = it
 """
 
 
-class Hands:
-    """Somebody who never stops working in the folder."""
-
-    def __init__(self, folder: Path, chance: random.Random) -> None:
-        self._folder = folder
-        self._chance = chance
-        self._bin: list[tuple[str, str]] = []
-        self._count = 0
-        self.done: Counter[str] = Counter()
-        for number in range(4):
-            (folder / f"Shelf {number}").mkdir(parents=True)
-        for _ in range(FIRST_FILES):
-            self._create()
-
-    def work(self) -> None:
-        """Do one thing."""
-        files = sorted(files_below(self._folder).values())
-        acts: list[Callable[[], None]] = [
-            lambda: self._edit(self._chance.choice(files)),
-            lambda: self._edit(self._chance.choice(files)),
-            lambda: self._move(self._chance.choice(files)),
-            lambda: self._delete(self._chance.choice(files)),
-            self._restore,
-        ]
-        if len(files) < MOST_FILES:
-            acts += [self._create, self._create]
-        self._chance.choice(acts)()
-
-    def _create(self) -> None:
-        self._count += 1
-        shelf = self._folder / f"Shelf {self._chance.randrange(4)}"
-        (shelf / f"note {self._count}.txt").write_text(self._words(), encoding="utf-8")
-        self.done["created"] += 1
-
-    def _words(self) -> str:
-        # Few contents, so that many a file gets back one that it had.
-        return f"Lamp {self._chance.randrange(12)} burns {self._chance.randrange(3)} cans of oil."
-
-    def _edit(self, path: Path) -> None:
-        path.write_text(self._words(), encoding="utf-8")
-        self.done["edited"] += 1
-
-    def _move(self, path: Path) -> None:
-        target = self._folder / f"Shelf {self._chance.randrange(4)}" / path.name
-        if target != path:
-            path.rename(target)
-            self.done["moved"] += 1
-
-    def _delete(self, path: Path) -> None:
-        self._bin.append((str(path), path.read_text(encoding="utf-8")))
-        path.unlink()
-        self.done["deleted"] += 1
-
-    def _restore(self) -> None:
-        if self._bin:
-            path, words = self._bin.pop()
-            Path(path).write_text(words, encoding="utf-8")
-            self.done["restored"] += 1
-
-
 class Soak:
     """Everything that runs, and what became of each kill."""
 
     def __init__(self, home: Path, chance: random.Random, seaweed: SeaweedServer, url: str) -> None:
         self.chance = chance
+        self.parts = ("drivefeed", "graphsim", "object store", *CHILDREN)
         self.seaweed = seaweed
         self.folder = home / "Drive"
         self.hands = Hands(self.folder, chance)
@@ -158,8 +95,7 @@ class Soak:
         self.hands.work()
         self._look()
         if self.chance.random() < KILL_CHANCE:
-            parts = ["drivefeed", "graphsim", "object store", *CHILDREN]
-            self._kill(self.chance.choice(parts))
+            self._kill(self.chance.choice(self.parts))
         time.sleep(self.chance.random() * 0.8)
 
     def _kill(self, part: str) -> None:
@@ -253,58 +189,6 @@ class Soak:
         """End everything that is left."""
         self.daemon.end()
         self.sim.stop()
-
-
-KILL_CHANCE = 0.12
-
-
-def report(
-    soak: Soak, *, seed: int, minutes: float, rest: float, asked: int, broken: list[str]
-) -> str:
-    """Return the figures as they were seen."""
-    rows = soak.daemon.rows
-    events = rows("SELECT event, count(*) AS n FROM import_events GROUP BY event ORDER BY event")
-    (ledger,) = rows(
-        "SELECT count(*) AS n, count(DISTINCT import_id) AS versions, sum(pages) AS pages "
-        "FROM ledger"
-    )
-    (org,) = rows("SELECT pages_used FROM orgs")
-    (documents,) = rows("SELECT count(*) AS n, count(live_import_id) AS live FROM documents")
-    table = []
-    for part in ("drivefeed", "graphsim", "object store", *CHILDREN):
-        times = soak.recovered[part]
-        took = f"{statistics.median(times):.1f} s, {max(times):.1f} s" if times else "not seen"
-        table.append(f"| {part} | {soak.kills[part]} | {soak.missed[part]} | {took} |")
-    changes = ", ".join(f"{n} {what}" for what, n in soak.hands.done.items())
-    counted = ", ".join(f"{row['event']} {row['n']}" for row in events)
-    found = "\n".join(f"- {line}" for line in broken)
-    return (
-        f"""# Soak: random kills of every part under a stream of changes
-
-`make soak MINUTES={minutes:g}`, seed {seed}, {time.strftime("%Y-%m-%d", time.gmtime())},
-{os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[1]:.1f} at the
-end. SQLite, the embedded queue server and index, SeaweedFS as S3, graphsim. One run, as seen.
-
-| Part | Kills | Not there to be killed | Work went on after (median, most) |
-|---|---|---|---|
-{chr(10).join(table)}
-
-Embeddings come from a service of the test; the local model runs in drivefeed's own process, so
-there is no child of it to be killed.
-
-* Changes at the source: {changes}.
-* Events of imports: {counted}.
-* All at rest {rest:.0f} s after the last change: {documents["live"]} documents live,
-  {ledger["n"]} ledger entries for {ledger["versions"]} versions, {ledger["pages"]} pages, counter
-  {org["pages_used"]}.
-* Files that asked for a person after five deaths, and were tried again: {asked}.
-
-Invariants: {"all hold." if not broken else f"{len(broken)} lines broken."}
-
-{found}
-""".rstrip()
-        + "\n"
-    )
 
 
 async def make_bucket(seaweed: SeaweedServer) -> None:
