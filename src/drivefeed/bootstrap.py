@@ -253,6 +253,7 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     """
     from drivefeed.catalog.accounts import find_account
     from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
+    from drivefeed.catalog.erasing import disconnected_at
     from drivefeed.domain.policies import declared_policy
 
     try:
@@ -279,6 +280,10 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
         remote=remote,
         interval_ms=int(parts.settings.poll_seconds * 1000),
     )
+    gone = await disconnected_at(parts.catalog, drive_id, root.item_id)
+    if gone is not None:
+        # Somebody disconnected it since; 'drivefeed connect' is how it comes back.
+        return gone.connection_id
     known = await policy_at(parts.catalog, drive_id, root.item_id)
     return await connect(
         parts.catalog,

@@ -11,6 +11,8 @@ from drivefeed.bootstrap import STORE_FOLDER
 from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
+from drivefeed.services.erasing import TICK_SECONDS as ERASING_SECONDS
+from drivefeed.services.erasing import Erasures
 from drivefeed.services.gate import Gatekeeper, Place
 from drivefeed.services.reconcile import TICK_SECONDS as RECONCILE_SECONDS
 from drivefeed.services.reconcile import Reconcile
@@ -82,7 +84,7 @@ def reconcile_of(parts: Parts, owner: str) -> Reconcile:
 
 
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
-    """Have the recovery from a restore, the retention and the reconcile run on a schedule.
+    """Have recovery, retention, erasures and reconcile run on a schedule.
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
@@ -91,6 +93,7 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
     retention = retention_of(parts.settings, parts.catalog, owner)
     schedule.every(RECOVERY_SECONDS, "recovery", recovery.tick)
     schedule.every(RETENTION_SECONDS, "retention", retention.tick)
+    schedule.every(ERASING_SECONDS, "erasing", Erasures(parts.catalog, owner=owner).tick)
     if parts.settings.reconcile.every_hours:
         reconcile = reconcile_of(parts, owner)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile.tick)

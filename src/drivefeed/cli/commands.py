@@ -192,6 +192,18 @@ def removals(
     decide_removals(which, approve=approve, discard=discard, as_json=as_json)
 
 
+def forget(
+    path: Annotated[str, typer.Argument(help="The end of a file's path, or its item id.")],
+    *,
+    undo: Annotated[bool, typer.Option("--undo", help="Take it in again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase one file now, and leave it out from now on, whatever is listed; --undo ends that."""
+    from drivefeed.cli.leaving import forget_files
+
+    forget_files(path, undo=undo, as_json=as_json)
+
+
 def verify(
     connection: Annotated[
         str | None, typer.Option("--connection", help="Name or id of one connection; all without.")
@@ -309,7 +321,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
-    "Decide": (retry, pause, resume, removals, reindex),
+    "Decide": (retry, pause, resume, removals, forget, reindex),
     "Connect": (access.probe, access.registration),
     "Examine": (verify, doctor, health, support_bundle, queues, board_env, version),
     "Keep": (keep.backup, keep.restore),

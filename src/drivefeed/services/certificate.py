@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from drivefeed.catalog.erasing import erased_left, receipts
 from drivefeed.catalog.mending import documents_in
 from drivefeed.catalog.progress import Progress, progress_of
 from drivefeed.domain.errors import NotFound
@@ -142,6 +143,8 @@ async def certify(
     certificate.points = sum(count for _, count in facts.rounds.values())
     certificate.live_documents = sum(one.live for one in facts.books.versions)
     await _compare_rest(catalog, facts, certificate, connection_id)
+    if connection_id is None:
+        await _confirm_receipts(catalog, certificate)
     if points_of is not None:
         for kind in ("missing_in_index", "extra_in_index"):
             await _name_points(certificate.drift.get(kind), points_of)
@@ -159,6 +162,21 @@ async def _name_points(drift: Drift | None, points_of: PointsOf) -> None:
         if named:
             drift.findings[number] = replace(
                 one, points=tuple(named), words=f"{one.words}: {', '.join(named[:_NAMED])}"
+            )
+
+
+async def _confirm_receipts(catalog: Catalog, certificate: Certificate) -> None:
+    """Say which erasures hold, and note words that were left behind."""
+    left = await erased_left(catalog)
+    for document_id, words in left:
+        certificate.note(
+            "erased_left", Finding(f"document {document_id}: {words}", document_id=document_id)
+        )
+    for one in await receipts(catalog):
+        if one.policy == "erase" and one.ended_at is not None and not left:
+            certificate.remarks.append(
+                f"Confirmed: the receipt of connection {one.connection_id}, with which "
+                f"{count_of(one.documents, 'document')} were erased."
             )
 
 

@@ -1,0 +1,311 @@
+"""Disconnecting with erasure: content goes at once, then the words about it, then the connection.
+
+What stays is what must: ids, hashes and numbers that the ledger and the names of effects stand on,
+so that nothing is ever charged twice and no late effect meets another's name. Every step can be
+done again; how far it came is the receipt, a fact of the catalog that holds ids and numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, delete, exists, func, or_, select, update
+
+from drivefeed.catalog.audit_log import record
+from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.documents import load, settle_into, wanting_nothing
+from drivefeed.catalog.leaving import admitted_elsewhere
+from drivefeed.catalog.tables import (
+    connections,
+    coverage,
+    documents,
+    drives,
+    facts,
+    import_events,
+    imports,
+    index_jobs,
+    items,
+    reminders,
+)
+from drivefeed.domain.lifecycle import ENDED
+from drivefeed.domain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Connection
+
+_FACT: Final = "receipt:"
+_CHUNK: Final = 200
+_ITEMS: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a connection that was disconnected. It holds no name and no content.
+
+    Attributes:
+        policy: ``keep`` or ``erase``.
+        documents: how many documents were erased with it.
+        imports: how many versions of them had ended by then, each with its object and points gone.
+        charged_kept: whether the entries of the ledger stay; they always do.
+        items: rows of the shadow tree that went; 0 where other connections use the drive.
+        signed_out: whether the credential of its account went too.
+        ended_at: when all of it was done; None before.
+    """
+
+    connection_id: str
+    org_id: str
+    drive_id: str
+    root_item_id: str
+    policy: str
+    at: int
+    documents: int = 0
+    imports: int = 0
+    items: int = 0
+    signed_out: bool = False
+    ended_at: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+async def receipts(catalog: Catalog) -> list[Receipt]:
+    """Return all receipts, the oldest first."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(facts.c.value).where(facts.c.name.startswith(_FACT)))
+        found = [Receipt(**json.loads(value)) for value in rows.scalars()]
+    return sorted(found, key=lambda one: one.at)
+
+
+async def _keep(connection: AsyncConnection, one: Receipt) -> Receipt:
+    value = json.dumps(one.as_dict())
+    statement = insert(connection, facts).values(name=f"{_FACT}{one.connection_id}", value=value)
+    await connection.execute(
+        statement.on_conflict_do_update(index_elements=["name"], set_={"value": value})
+    )
+    return one
+
+
+async def disconnect(
+    catalog: Catalog, each: Connection, *, erases: bool, signed_out: bool, actor: str
+) -> Receipt:
+    """Stop a connection for good; with ``erases``, what it brought is to be erased.
+
+    Kept documents stay searchable as they are, and follow the source no more.
+    """
+    now = catalog.clock.now()
+    receipt = Receipt(
+        connection_id=each.connection_id,
+        org_id=each.org_id,
+        drive_id=each.drive_id,
+        root_item_id=each.root_item_id,
+        policy="erase" if erases else "keep",
+        at=now,
+        signed_out=signed_out,
+        ended_at=None if erases else now,
+    )
+    async with catalog.write("disconnect") as connection:
+        await connection.execute(
+            update(connections)
+            .where(connections.c.id == each.connection_id)
+            .values(paused=True, pruned=False, admitting=False, admit_cursor=None)
+        )
+        await record(
+            connection,
+            org_id=each.org_id,
+            actor=actor,
+            action="connection.disconnected",
+            subject_id=each.connection_id,
+            after={"policy": receipt.policy},
+        )
+        return await _keep(connection, receipt)
+
+
+async def disconnected_at(catalog: Catalog, drive_id: str, root_item_id: str) -> Receipt | None:
+    """Return the receipt of a folder whose connection was disconnected last; None without one."""
+    for one in reversed(await receipts(catalog)):
+        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
+            return one
+    return None
+
+
+async def forget_receipts(connection: AsyncConnection, drive_id: str, root_item_id: str) -> None:
+    """A folder is connected again: that it was disconnected does not keep it away any more."""
+    rows = await connection.execute(
+        select(facts.c.name, facts.c.value).where(facts.c.name.startswith(_FACT))
+    )
+    for name, value in list(rows):
+        one = Receipt(**json.loads(value))
+        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
+            kept = replace(one, root_item_id="")
+            await connection.execute(
+                update(facts).where(facts.c.name == name).values(value=json.dumps(kept.as_dict()))
+            )
+
+
+async def withdraw_some(catalog: Catalog, receipt: Receipt) -> bool:
+    """Have some of the documents erased that nobody else wants; True while there are more."""
+    now = catalog.clock.now()
+    async with catalog.write("erase.some") as connection:
+        rows = await connection.execute(
+            select(coverage.c.item_id, coverage.c.document_id)
+            .where(coverage.c.connection_id == receipt.connection_id)
+            .order_by(coverage.c.item_id)
+            .limit(_CHUNK)
+        )
+        found = list(rows)
+        await connection.execute(
+            delete(coverage).where(
+                coverage.c.connection_id == receipt.connection_id,
+                coverage.c.item_id.in_([row.item_id for row in found]),
+            )
+        )
+        ids = [row.document_id for row in found if row.document_id is not None]
+        if not found and await _is_last(connection, receipt):
+            # What had left the connection before, and is hidden or was never covered again.
+            rows = await connection.execute(
+                select(documents.c.id)
+                .where(
+                    documents.c.drive_id == receipt.drive_id,
+                    documents.c.unwanted_reason.is_distinct_from(Reason.ERASED),
+                )
+                .limit(_CHUNK)
+            )
+            ids = list(rows.scalars())
+        await erase_documents(connection, ids, now=now)
+        return bool(found or ids)
+
+
+async def erase_documents(connection: AsyncConnection, ids: Sequence[str], *, now: int) -> None:
+    """Want nothing of documents that no connection admits, and have their content erased now."""
+    for document_id, (before, known) in (await load(connection, ids, lock=True)).items():
+        if await admitted_elsewhere(connection, document_id):
+            continue
+        document = wanting_nothing(before, reason=Reason.ERASED, erase_at=now)
+        document = replace(document, unwanted_reason=Reason.ERASED, erase_at=now)
+        await settle_into(connection, before, document, known, now=now, moved=list(known))
+
+
+async def _is_last(connection: AsyncConnection, receipt: Receipt) -> bool:
+    others = await connection.scalar(
+        select(func.count())
+        .select_from(connections)
+        .where(
+            connections.c.drive_id == receipt.drive_id,
+            connections.c.id != receipt.connection_id,
+        )
+    )
+    return not others
+
+
+async def purge_some(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool | None]:
+    """Clear the words about some documents whose content is gone.
+
+    Returns:
+        The receipt as it is now, and whether there are more; None where content is still on its
+        way out.
+    """
+    under_way = exists().where(
+        imports.c.document_id == documents.c.id, imports.c.state.not_in(sorted(ENDED))
+    )
+    async with catalog.write("erase.purge") as connection:
+        where = [
+            documents.c.drive_id == receipt.drive_id,
+            documents.c.unwanted_reason == Reason.ERASED,
+            documents.c.wanted_import_id.is_(None),
+            documents.c.name != "",
+        ]
+        if not await _is_last(connection, receipt):
+            where.append(documents.c.forgotten.is_(False))
+        rows = await connection.execute(
+            select(documents.c.id).where(*where, ~under_way).limit(_CHUNK)
+        )
+        ids = list(rows.scalars())
+        if not ids:
+            waits = await connection.scalar(select(exists().where(and_(*where))))
+            return receipt, None if waits else False
+        count = await _clear_words(connection, ids)
+        receipt = replace(
+            receipt, documents=receipt.documents + len(ids), imports=receipt.imports + count
+        )
+        return await _keep(connection, receipt), True
+
+
+async def _clear_words(connection: AsyncConnection, ids: Sequence[str]) -> int:
+    """Clear names and sentences of documents; return how many versions they had."""
+    mine = select(imports.c.id).where(imports.c.document_id.in_(ids))
+    versions = list((await connection.execute(mine)).scalars())
+    await connection.execute(
+        update(documents).where(documents.c.id.in_(ids)).values(name="", folders="[]")
+    )
+    await connection.execute(
+        update(imports).where(imports.c.document_id.in_(ids)).values(detail=None)
+    )
+    await connection.execute(
+        update(import_events).where(import_events.c.import_id.in_(mine)).values(detail="")
+    )
+    await connection.execute(delete(index_jobs).where(index_jobs.c.document_id.in_(ids)))
+    return len(versions)
+
+
+async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]:
+    """Remove some rows of a shadow tree that no other connection needs; whether there are more."""
+    async with catalog.write("erase.tree") as connection:
+        if not await _is_last(connection, receipt):
+            return receipt, False
+        # Whoever has a page of it in hand finds that the position is another one.
+        await connection.execute(
+            update(drives)
+            .where(drives.c.id == receipt.drive_id)
+            .values(
+                cursor=None,
+                enumerating=False,
+                settling=False,
+                pages_in_round=0,
+                last_round_at=None,
+                detail=None,
+            )
+        )
+        some = select(items.c.item_id).where(items.c.drive_id == receipt.drive_id).limit(_ITEMS)
+        gone = await connection.execute(
+            delete(items).where(items.c.drive_id == receipt.drive_id, items.c.item_id.in_(some))
+        )
+        receipt = replace(receipt, items=receipt.items + gone.rowcount)
+        return await _keep(connection, receipt), gone.rowcount == _ITEMS
+
+
+async def end_erasing(catalog: Catalog, receipt: Receipt) -> Receipt:
+    """Remove the connection itself; the receipt is complete."""
+    async with catalog.write("erase.end") as connection:
+        mine = receipt.connection_id
+        await connection.execute(delete(coverage).where(coverage.c.connection_id == mine))
+        await connection.execute(delete(reminders).where(reminders.c.subject_id == mine))
+        await connection.execute(delete(connections).where(connections.c.id == mine))
+        return await _keep(connection, replace(receipt, ended_at=catalog.clock.now()))
+
+
+async def erased_left(catalog: Catalog) -> list[tuple[str, str]]:
+    """Return documents that were erased and of which words are left: (id, what)."""
+    open_drives = [one.drive_id for one in await receipts(catalog) if one.ended_at is None]
+    has_job = exists().where(index_jobs.c.document_id == documents.c.id)
+    has_words = exists().where(
+        imports.c.document_id == documents.c.id, imports.c.detail.is_not(None)
+    )
+    is_purged = and_(
+        documents.c.unwanted_reason == Reason.ERASED,
+        documents.c.wanted_import_id.is_(None),
+        documents.c.drive_id.not_in(open_drives),
+        ~exists().where(items.c.drive_id == documents.c.drive_id),
+    )
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(documents.c.id).where(is_purged, or_(documents.c.name != "", has_job, has_words))
+        )
+        return [(str(key), "it was erased, and words about it are left") for key in rows.scalars()]
