@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from drivefeed.catalog.connecting import connect
+from drivefeed.domain.model import Policy
 from graphsim.serving import serve
 from integration.verify.rig import Harbour, harbour
 from support.embeddings import embedding_service
@@ -72,7 +74,7 @@ async def _forget(it: Harbour) -> None:
     assert gone not in it.objects()
     (skipped,) = it.rows("SELECT reason FROM coverage WHERE item_id = ?", it.ids["north"])
     assert skipped["reason"] == "forgotten"
-    await command(it, "forget", "nowhere.txt", ok=1)
+    assert await command(it, "forget", "nowhere.txt", ok=1) == {"forgotten": []}
     assert (await command(it, "forget", "north.txt", "--undo"))["remembered"] == ["north.txt"]
     it.content["north"] = before
     await it.rest()
@@ -85,7 +87,7 @@ async def _forget(it: Harbour) -> None:
 
 async def _erase(it: Harbour) -> None:
     charged = it.charges()
-    await command(it, "connection", "disconnect", "all", "--erase", ok=3)
+    await asyncio.to_thread(it.command, "connection", "disconnect", "all", "--erase", ok=3)
     assert it.objects()
     begun = await command(it, "connection", "disconnect", "all", "--erase", "--yes")
     assert begun["policy"] == "erase"
@@ -118,9 +120,6 @@ async def _erase(it: Harbour) -> None:
 
 async def _connect_again(it: Harbour) -> None:
     """What was forgotten stays so; what comes back is charged no more."""
-    from drivefeed.catalog.connecting import connect
-    from drivefeed.domain.model import Policy
-
     charged = it.charges()
     (drive,) = it.rows("SELECT id, root_item_id FROM drives")
     await connect(
