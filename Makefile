@@ -57,6 +57,11 @@ soak: ## Runs the tests that are too long for make test; MINUTES=20 kills parts 
 	@$(SET_UP) dev board
 	@$(if $(MINUTES),exec $(BIN)/python tests/durability/soak.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)),exec $(BIN)/python -m pytest -m soak --durations=15 $(T)) </dev/null
 
+.PHONY: mutants
+mutants: ## Takes the handling of each quirk of Graph out, and sees that a test notices; prints the table.
+	@$(SET_UP) dev
+	@exec $(BIN)/python scripts/mutants.py </dev/null
+
 .PHONY: check
 check: ## Style, types, the arrows between the rooms, generated docs, lock files.
 	@$(SET_UP) dev

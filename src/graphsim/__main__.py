@@ -36,6 +36,8 @@ def main() -> None:
         asyncio.run(_run(options, parent))
     except OSError as error:
         sys.exit(f"graphsim: {error.strerror or error}")
+    except ValueError as error:
+        sys.exit(f"graphsim: {error}")
 
 
 def _options() -> argparse.Namespace:
@@ -58,6 +60,10 @@ def _options() -> argparse.Namespace:
         "--person", action="append", default=[], help="another person, by user principal name"
     )
     parser.add_argument(
+        "--bulk", type=_bulk, metavar="FILES/FOLDERS", help="a drive of so many generated files"
+    )
+    parser.add_argument("--faults", type=Path, metavar="FILE", help="faults and quirks, as TOML")
+    parser.add_argument(
         "--keep", action="store_true", help="go on when the process that started this one ends"
     )
     parser.add_argument(
@@ -71,6 +77,11 @@ def _site(text: str) -> tuple[str, Path]:
     if not name or not folder:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")
     return name, Path(folder)
+
+
+def _bulk(text: str) -> tuple[int, int]:
+    files, _, folders = text.partition("/")
+    return int(files), int(folders or "1")
 
 
 async def _run(options: argparse.Namespace, parent: int) -> None:
@@ -89,6 +100,8 @@ async def _run(options: argparse.Namespace, parent: int) -> None:
         memory=tuple(options.memory),
         sites=dict(options.site),
         people=tuple(options.person),
+        faults=options.faults,
+        bulk=options.bulk,
     ) as sim:
         _announce(sim.endpoints, options.ready_file)
         while not stop.is_set():

@@ -40,6 +40,9 @@ _OPERATION = re.compile(
     re.IGNORECASE,
 )
 
+_ODD_TOKEN = re.compile(r"^\(token=(?:'|%27)(?P<token>[^'%&]*)(?:'|%27)\)")
+"""``delta?(token='…')``, as links in the documentation's examples have it."""
+
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed URL path below the version prefix; ids and names are decoded.
@@ -109,6 +112,8 @@ def parse_address(raw_path: str) -> Address | None:
 
 def parse_options(query: str) -> dict[str, str]:
     """Return a query's options by lower-case name, the OData ones without their ``$``."""
+    if odd := _ODD_TOKEN.match(query):
+        query = f"token={odd.group('token')}{query[odd.end() :]}"
     pairs = parse_qsl(query, keep_blank_values=True)
     return {name.removeprefix("$").lower(): value for name, value in pairs}
 

@@ -7,6 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from graphsim.addressing import parse_address
+from graphsim.allowance import Allowance
+from graphsim.bulk import BulkDrive
 from graphsim.downloads import Downloads, is_download
 from graphsim.drives import MemoryDrive
 from graphsim.entra import Entra
@@ -22,7 +24,7 @@ from graphsim.tenancy import App, Person
 
 if TYPE_CHECKING:
     from graphsim.clock import ServerClock
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Site
     from graphsim.seals import Seals
     from graphsim.tenancy import Directory
@@ -59,8 +61,9 @@ class Application:
         self.drives = self.estate.drives
         self.clock = clock
         self._seals = seals
-        self.faults = Faults()
+        self.faults = Faults(clock)
         self.log = RequestLog()
+        self.allowance = Allowance(clock)
         self.connections: Connections = {}
         self.entra = Entra(directory, seals, clock)
         self.downloads = Downloads(drives, seals, clock, url_lifetime, download_host)
@@ -70,6 +73,14 @@ class Application:
         """Make a drive in memory that belongs nowhere yet; see the methods below."""
         number = len(self.drives)
         drive = MemoryDrive(name, profile, self._seals, self.clock, f"{number}:{name}")
+        self.drives.append(drive)
+        return drive
+
+    def add_bulk(
+        self, name: str, files: int, folders: int, profile: Profile = Profile.BUSINESS
+    ) -> BulkDrive:
+        """Make a drive of generated files; it belongs nowhere yet."""
+        drive = BulkDrive(name, profile, self._seals, self.clock, files=files, folders=folders)
         self.drives.append(drive)
         return drive
 
@@ -134,6 +145,7 @@ class Application:
         exchange = Exchange(
             scope, receive, send,
             transport=transport, log=self.log, faults=self.faults, clock=self.clock,
+            allowance=self.allowance, batch=scope.get("graphsim.batch"),
         )  # fmt: skip
         try:
             await self._answer(exchange)
@@ -155,6 +167,7 @@ class Application:
             await self.entra.answer(exchange)
             return
         caller = self.entra.caller(exchange.headers.get("authorization"))
+        exchange.called_by(caller.app.client_id, caller.tenant_id)
         await self.graph.answer(exchange, address, caller)
 
     @staticmethod

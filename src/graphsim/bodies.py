@@ -48,6 +48,37 @@ class BytesBody:
         """Do nothing: memory needs no closing."""
 
 
+class AlteredBody:
+    """Content that is delivered unlike it is listed: cut short, and with something after it.
+
+    Args:
+        body: What it is made of; closed with this one.
+        keep: How many of its bytes remain; all of them by default.
+        extra: Bytes after those.
+    """
+
+    def __init__(self, body: Body, keep: int | None = None, extra: bytes = b"") -> None:
+        self._body = body
+        self._kept = body.size if keep is None else min(keep, body.size)
+        self._extra = extra
+
+    @property
+    def size(self) -> int:
+        """The length in bytes, as delivered."""
+        return self._kept + len(self._extra)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        if offset >= self._kept:
+            begin = offset - self._kept
+            return self._extra[begin : begin + length]
+        return self._body.read(offset, min(length, self._kept - offset))
+
+    def close(self) -> None:
+        """Close what it is made of."""
+        self._body.close()
+
+
 class SyntheticBody:
     """Content that is computed when it is read: any size, no disk, the same for the same seed.
 
@@ -112,3 +143,14 @@ def hash_body(body: Body) -> str:
         state.update(block)
         offset += len(block)
     return state.base64()
+
+
+def other_hashes(body: Body) -> dict[str, str]:
+    """Return the hashes that personal drives publish beside the quickXorHash, by property."""
+    # SHA-1 is what the service publishes; nothing rests on its strength.
+    sha1, sha256, offset = hashlib.sha1(usedforsecurity=False), hashlib.sha256(), 0
+    while block := body.read(offset, BLOCK):
+        sha1.update(block)
+        sha256.update(block)
+        offset += len(block)
+    return {"sha1Hash": sha1.hexdigest().upper(), "sha256Hash": sha256.hexdigest().upper()}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from graphsim.bodies import Body, FileBody, hash_body
-from graphsim.drives import Drive
+from graphsim.drive import Drive
 from graphsim.errors import GraphError, not_found
 from graphsim.items import Item, Kind, Place, Profile, drive_id
 from graphsim.matching import Matcher, Placed, Plan, Unsettled

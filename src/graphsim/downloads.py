@@ -8,7 +8,7 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from graphsim.bodies import READ_SIZE, Body, BytesBody
+from graphsim.bodies import READ_SIZE, AlteredBody, Body, BytesBody
 from graphsim.errors import GraphError, not_found
 from graphsim.items import Item, etag, mime_type
 from graphsim.ranges import UnsatisfiableRangeError, parse_ranges
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from graphsim.clock import Clock
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.exchange import Exchange
 
 PREFIX = "/_download/"
@@ -82,6 +82,10 @@ class Downloads:
     async def send(self, exchange: Exchange, drive: Drive, item: Item) -> None:
         """Send a file, or the parts of it that a Range header asks for."""
         item, body = await drive.open(item)
+        drive.was_downloaded(item)
+        if alter := exchange.fault("alter"):
+            extra = f"{alter.extra or 'altered'} {alter.hits}" if alter.fresh else alter.extra
+            body = AlteredBody(body, alter.keep, extra.encode())
         try:
             await self._send(exchange, drive, item, body)
         finally:
@@ -114,7 +118,10 @@ class Downloads:
             await exchange.respond(304, headers, b"")
             return
         wanted = exchange.headers.get("range")
-        if exchange.headers.get("if-range", tag) != tag or exchange.fault("ignore_range"):
+        is_other = exchange.headers.get("if-range", tag) != tag
+        if is_other and not exchange.fault("ignore_if_range"):
+            wanted = None
+        if wanted is not None and exchange.fault("ignore_range"):
             wanted = None
         try:
             parts = parse_ranges(wanted, body.size)
@@ -122,12 +129,12 @@ class Downloads:
             headers["Content-Range"] = f"bytes */{body.size}"
             raise GraphError(416, "invalidRange", str(error), None, headers) from error
         if parts is None:
-            alter = exchange.fault("alter")
-            extra = alter.extra.encode() if alter else b""
-            blocks = _blocks(exchange, body, [(0, body.size)], [b"", extra])
-            await exchange.respond(200, headers, blocks, body.size + len(extra))
+            blocks = _blocks(exchange, body, [(0, body.size)])
+            await exchange.respond(200, headers, blocks, body.size)
             return
         if len(parts) == 1:
+            if exchange.fault("wrong_range"):
+                parts = [_shifted(*parts[0])]
             begin, end = parts[0]
             headers["Content-Range"] = f"bytes {begin}-{end - 1}/{body.size}"
             await exchange.respond(206, headers, _blocks(exchange, body, parts), end - begin)
@@ -136,6 +143,11 @@ class Downloads:
         headers["Content-Type"] = f"multipart/byteranges; boundary={_BOUNDARY}"
         length = sum(end - begin for begin, end in parts) + sum(map(len, seams))
         await exchange.respond(206, headers, _blocks(exchange, body, parts, seams), length)
+
+
+def _shifted(begin: int, end: int) -> tuple[int, int]:
+    """Return another part than the one asked for."""
+    return (begin - 1, end) if begin else (min(1, end - 1), end)
 
 
 async def _blocks(

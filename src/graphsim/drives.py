@@ -1,4 +1,4 @@
-"""Drives: what one is to the HTTP side, and the drive that lives in memory."""
+"""The drive that lives in memory: built and changed by calls, in tests and over the admin port."""
 
 from __future__ import annotations
 
@@ -8,106 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from graphsim.bodies import Body, BytesBody, hash_body
+from graphsim.bodies import Body, BytesBody, hash_body, other_hashes
+from graphsim.drive import Drive
 from graphsim.errors import not_found
 from graphsim.items import Item, Kind, Profile, drive_id
-from graphsim.rounds import Rounds
-from graphsim.tree import Tree
 
 if TYPE_CHECKING:
     from graphsim.clock import Clock
-    from graphsim.estate import Site
     from graphsim.seals import Seals
-    from graphsim.tenancy import Person
-
-
-class Quirks(msgspec.Struct):
-    """Behaviours on which reports disagree; each drive may be set to either side."""
-
-    descendant_tombstones: bool = True
-    """Report the tombstones of what was below a removed folder."""
-    tombstone_fields: str = "profile"
-    """``profile``: the documented fields of the drive type; ``id_only``: the id alone."""
-    link_form: str = "query"
-    """``query``: ``root/delta?token=``; ``function``: ``drives('d')/…/delta(token='')``."""
-    scoped_delta: str = "work"
-    """Delta below the root: ``work``, ``not_supported`` (501) or ``not_found`` (404)."""
-    restore: str = "same"
-    """What comes back to its old place with its old bytes gets the ``same`` id or a ``new`` one."""
-    cutoff: bool = False
-    """The drive was removed by its owner: every call answers 400, as reported by clients."""
-    locked: bool = False
-    """Its site is locked or archived: every call answers 423 ``notAllowed``."""
-
-
-class Drive:
-    """One drive: its tree, delta engine and quirks. Where the bytes are is the subclass's part.
-
-    Args:
-        name: Shown as the drive's name.
-        profile: The kind of drive.
-        identifier: The drive's id in Graph.
-        seals: Makes delta tokens.
-        clock: The time of changes.
-        tree: The items; an empty tree with a root by default.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        profile: Profile,
-        identifier: str,
-        *,
-        seals: Seals,
-        clock: Clock,
-        tree: Tree | None = None,
-    ) -> None:
-        self.name = name
-        self.profile = profile
-        self.id = identifier
-        self.clock = clock
-        self.quirks = Quirks()
-        self.left_out: dict[str, str] = {}
-        """What of a real folder is not part of the drive, by path, with the reason."""
-        self.site: Site | None = None
-        self.library = "Documents"
-        """Its name in addresses below its site."""
-        self.owner: Person | None = None
-        self.readers: set[str] = set()
-        """Ids of people it is shared with."""
-        self.epoch = 1
-        self.tree = tree or Tree(profile, identifier, clock)
-        self.rounds = Rounds(
-            self.tree,
-            seals,
-            drive=identifier,
-            profile=profile,
-            epoch=lambda: self.epoch,
-            descendant_tombstones=lambda: self.quirks.descendant_tombstones,
-        )
-
-    @property
-    def tenant_id(self) -> str:
-        """The tenant of its site; empty for a personal drive, which graphsim opens to any app."""
-        return self.site.tenant_id if self.site else ""
-
-    def expire_tokens(self) -> None:
-        """Make every delta token given so far answer 410."""
-        self.epoch += 1
-
-    async def refresh(self, *, at_once: bool = False) -> None:
-        """Bring the tree up to date with where the bytes are; ``at_once`` skips any pause."""
-
-    async def open(self, item: Item) -> tuple[Item, Body]:
-        """Open a file's content; return it with the item's state that it belongs to.
-
-        Raises:
-            GraphError: 404 when the bytes are gone, 403 when they can't be read.
-        """
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Release what the drive holds."""
+    from graphsim.tree import Tree
 
 
 class MemoryDrive(Drive):
@@ -118,10 +27,18 @@ class MemoryDrive(Drive):
     """
 
     def __init__(
-        self, name: str, profile: Profile, seals: Seals, clock: Clock, seed: str | None = None
+        self,
+        name: str,
+        profile: Profile,
+        seals: Seals,
+        clock: Clock,
+        seed: str | None = None,
+        *,
+        identifier: str | None = None,
+        tree: Tree | None = None,
     ) -> None:
-        identifier = drive_id(profile, f"memory:{seed or name}")
-        super().__init__(name, profile, identifier, seals=seals, clock=clock)
+        own = identifier or drive_id(profile, f"memory:{seed or name}")
+        super().__init__(name, profile, own, seals=seals, clock=clock, tree=tree)
         self._bodies: dict[str, Body] = {}
         self._unhashed: set[str] = set()
 
@@ -134,14 +51,62 @@ class MemoryDrive(Drive):
         facets = {"package": {"type": "oneNote"}}
         return self._create(name, parent, Kind.PACKAGE, facets=facets)
 
-    def create_file(
-        self, name: str, body: bytes | Body, parent: str | None = None, **facets: Any
+    def create_notebook(
+        self, name: str, parent: str | None = None, sections: tuple[str, ...] = ("Section",)
     ) -> Item:
-        """Create a file; ``facets`` are laid over the rendered item (``malware={}`` …)."""
+        """Create a OneNote notebook with its sections, which delta lists as files without hash."""
+        notebook = self.create_package(name, parent)
+        for section in sections:
+            self.create_file(f"{section}.one", section.encode(), notebook.id)
+        self.create_file("Open Notebook.onetoc2", name.encode(), notebook.id)
+        return notebook
+
+    def create_shortcut(
+        self, name: str, drive: Drive, item: Item, parent: str | None = None
+    ) -> Item:
+        """Create a shortcut to an item of another drive."""
+        facet = {"folder": {"childCount": 0}} if item.is_container else {"file": {}}
+        remote = {
+            "id": item.id, "name": item.name, "size": drive.tree.total_size(item), **facet,
+            "parentReference": {"driveId": drive.id, "driveType": drive.profile.value},
+        }  # fmt: skip
+        return self._create(name, parent, Kind.SHORTCUT, facets={"remoteItem": remote})
+
+    def create_other(self, name: str, parent: str | None = None, **facets: Any) -> Item:
+        """Create what is neither file nor folder: ``bundle={"childCount": 2}``, or no facet."""
+        return self._create(name, parent, Kind.OTHER, facets=facets)
+
+    def create_vault(self, parent: str | None = None) -> Item:
+        """Create a Personal Vault: a folder whose listing is refused with 400."""
+        facets = {"specialFolder": {"name": "vault"}}
+        return self._create("Personal Vault", parent, Kind.FOLDER, facets=facets)
+
+    def create_file(
+        self,
+        name: str,
+        body: bytes | Body,
+        parent: str | None = None,
+        *,
+        identifier: str | None = None,
+        hashed: bool = True,
+        **facets: Any,
+    ) -> Item:
+        """Create a file; ``facets`` are laid over the rendered item (``malware={}`` …).
+
+        Args:
+            name: Its name.
+            body: Its content.
+            parent: The id of its folder; the root by default.
+            identifier: Its id, in place of one in the drive's own form.
+            hashed: List its hashes; without them a huge synthetic body costs nothing.
+            facets: Properties laid over what is shown.
+        """
         content = BytesBody(body) if isinstance(body, bytes) else body
-        item = self._create(name, parent, Kind.FILE, size=content.size, facets=facets)
+        item = self._create(
+            name, parent, Kind.FILE, identifier=identifier, size=content.size, facets=facets
+        )
         self._bodies[item.id] = content
-        return self._hashed(item, content)
+        return self._hashed(item, content) if hashed else item
 
     def replace(self, identifier: str, body: bytes | Body) -> Item:
         """Give a file new content."""
@@ -149,8 +114,9 @@ class MemoryDrive(Drive):
         content = BytesBody(body) if isinstance(body, bytes) else body
         self._bodies[identifier] = content
         changed = self._changed(
-            item, size=content.size, ctag_version=item.ctag_version + 1, quickxor=None
-        )
+            item, size=content.size, ctag_version=item.ctag_version + 1,
+            quickxor=None, other_hashes={},
+        )  # fmt: skip
         return self._hashed(changed, content)
 
     def rename(self, identifier: str, name: str) -> Item:
@@ -180,12 +146,49 @@ class MemoryDrive(Drive):
         self._live(identifier)
         return self.tree.delete(identifier)[-1]
 
-    def restore(self, identifier: str) -> Item:
-        """Bring a removed item back with all that went with it, under the same ids."""
-        restored = self.tree.restore(identifier)
-        if not restored:
+    def restore(self, identifier: str, *, new_ids: bool | None = None) -> Item:
+        """Bring a removed item back with all that went with it.
+
+        Args:
+            identifier: Its id.
+            new_ids: Give all of them new ids; by default as the quirk ``restore`` says.
+        """
+        if new_ids is None:
+            new_ids = self.quirks.restore == "new"
+        if not new_ids:
+            restored = self.tree.restore(identifier)
+            if not restored:
+                raise KeyError(f"Nothing to restore under the id {identifier}.")
+            return restored[0]
+        group = self.tree.removed_with(identifier)
+        if not group:
             raise KeyError(f"Nothing to restore under the id {identifier}.")
-        return restored[0]
+        names: dict[str | None, str] = {}
+        made: list[Item] = []
+        for item in group:
+            names[item.id], ordinal = self.tree.new_id()
+            again = msgspec.structs.replace(
+                self.tree.revived(item), id=names[item.id], ordinal=ordinal,
+                parent_id=names.get(item.parent_id, item.parent_id),
+            )  # fmt: skip
+            made.append(self.tree.put(again))
+            if item.id in self._bodies:
+                self._bodies[names[item.id]] = self._bodies[item.id]
+        return made[0]
+
+    def migrate(self, root_id: str | None = None) -> str:
+        """Give the root another id, as the move of personal accounts to another backend did.
+
+        Delta tokens given before answer 410. Other items keep their ids.
+
+        Returns:
+            The new id of the root.
+        """
+        given = root_id or f"{self.id.upper()}!s{secrets.token_hex(16)}"
+        self.tree.rename_root(given)
+        self.expire_tokens()
+        self.rounds.forget_open_rounds()
+        return given
 
     async def open(self, item: Item) -> tuple[Item, Body]:
         """Open a file's content; see :meth:`Drive.open`."""
@@ -204,18 +207,29 @@ class MemoryDrive(Drive):
         for identifier in list(self._unhashed):
             body = self._bodies[identifier]
             value = await asyncio.to_thread(hash_body, body)
+            others = await asyncio.to_thread(self._other_hashes, body)
             if self._bodies[identifier] is body:
                 item = self.tree.items[identifier]
-                self.tree.annotate(msgspec.structs.replace(item, quickxor=value))
+                self.tree.annotate(
+                    msgspec.structs.replace(item, quickxor=value, other_hashes=others)
+                )
                 self._unhashed.discard(identifier)
 
-    def _create(self, name: str, parent: str | None, kind: Kind, **fields: Any) -> Item:
+    def _create(
+        self,
+        name: str,
+        parent: str | None,
+        kind: Kind,
+        *,
+        identifier: str | None = None,
+        **fields: Any,
+    ) -> Item:
         above = self._live(parent or self.tree.root_id)
-        identifier, ordinal = self.tree.new_id()
+        usual, ordinal = self.tree.new_id()
         now = self.clock.now()
         return self.tree.put(
             Item(
-                id=identifier, parent_id=above.id, name=name, kind=kind, ordinal=ordinal,
+                id=identifier or usual, parent_id=above.id, name=name, kind=kind, ordinal=ordinal,
                 created=now, modified=now, **fields,
             )
         )  # fmt: skip
@@ -232,7 +246,13 @@ class MemoryDrive(Drive):
         if body.size > 1 << 20:
             self._unhashed.add(item.id)
             return item
-        return self.tree.annotate(msgspec.structs.replace(item, quickxor=hash_body(body)))
+        value, others = hash_body(body), self._other_hashes(body)
+        return self.tree.annotate(
+            msgspec.structs.replace(item, quickxor=value, other_hashes=others)
+        )
+
+    def _other_hashes(self, body: Body) -> dict[str, str]:
+        return other_hashes(body) if self.profile is Profile.PERSONAL else {}
 
     def _live(self, identifier: str) -> Item:
         item = self.tree.live(identifier)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from graphsim.app import Application
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
 
 
 class DriveFacts(msgspec.Struct):

@@ -49,9 +49,24 @@ def invalid_request(message: str) -> GraphError:
 
 
 def resync_required(
-    location: str | None, inner: str = "resyncChangesApplyDifferences"
+    location: str | None, inner: str = "resyncChangesApplyDifferences", code: str | None = None
 ) -> GraphError:
     """Return the 410 that sends a client back to a full enumeration at ``location``."""
     headers = {"Location": location} if location else None
     message = "The token is no longer valid; enumerate the drive again."
-    return GraphError(410, "resyncRequired", message, inner, headers)
+    return GraphError(410, code or "resyncRequired", message, inner, headers)
+
+
+USUAL_CODES = {
+    400: "invalidRequest",
+    401: "unauthenticated",
+    403: "accessDenied",
+    404: "itemNotFound",
+    410: "resyncRequired",
+    423: "notAllowed",
+    429: "activityLimitReached",
+    501: "notSupported",
+    503: "serviceNotAvailable",
+    509: "activityLimitReached",
+}
+"""The outer code that goes with a status, where a fault names none."""

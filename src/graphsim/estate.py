@@ -15,7 +15,7 @@ from graphsim.items import Item, Profile, guid, normal_drive_id
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.tenancy import Directory, Person
 
 _KINDS = {"docx": "w", "doc": "w", "xlsx": "x", "pptx": "p", "pdf": "b", "txt": "t", "one": "o"}

@@ -18,10 +18,12 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from graphsim.allowance import Account, Allowance, price
 from graphsim.clock import Clock, iso
-from graphsim.errors import GraphError
+from graphsim.errors import USUAL_CODES, GraphError
 from graphsim.faults import Asked, Fault, Faults
 from graphsim.requestlog import Entry, RequestLog
+from graphsim.spoiling import SPOILING, gzipped, spoiled
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,6 +31,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _MAX_FORM = 1 << 16
+_REFUSALS = 400
+_WAITS = frozenset({429, 503, 509})
+"""Statuses that ask an app to wait with everything."""
 _SECRETS = re.compile(r"((?:tempauth|access_token|code)=)[^&]+")
 JSON_TYPE = (
     "application/json;odata.metadata=minimal;odata.streaming=true;"
@@ -51,6 +56,8 @@ class Exchange:
         log: Where the request is recorded.
         faults: Asked for faults of the body.
         clock: The time of the log.
+        allowance: Counts resource units.
+        batch: The number of the ``$batch`` request that this one is a part of.
     """
 
     def __init__(
@@ -63,13 +70,20 @@ class Exchange:
         log: RequestLog,
         faults: Faults,
         clock: Clock,
+        allowance: Allowance,
+        batch: int | None = None,
     ) -> None:
         self._receive = receive
         self._send = send
         self._transport = transport
         self._log = log
-        self._faults = faults
+        self.faults = faults
+        """What misbehaviour is scripted, for those who draw from its seed."""
         self._clock = clock
+        self._drip: Fault | None = None
+        self._allowance = allowance
+        self._account: Account | None = None
+        self._limits: dict[str, str] = {}
         self.method: str = scope["method"]
         self.raw_path: str = scope["raw_path"].decode("latin-1")
         self.query: str = scope["query_string"].decode("latin-1")
@@ -89,15 +103,23 @@ class Exchange:
                 number=0, time=clock.now(), method=self.method, host=self.host,
                 url=_SECRETS.sub(r"\1***", url), request_id=self.request_id,
                 had_authorization="authorization" in self.headers,
-                range=self.headers.get("range"),
+                range=self.headers.get("range"), batch=batch,
             )
         )  # fmt: skip
 
-    def understood(self, op: str, **facts: str | None) -> None:
-        """Record what the request asks for, and refuse it if a ``status`` fault says so.
+    def called_by(self, app: str, tenant: str) -> None:
+        """Record whose request it is: what it costs is charged to that account."""
+        self._account = self._allowance.account(app, tenant)
+        self.asked.client, self.entry.app, self.entry.tenant = app, app, tenant
+        now = self._clock.now()
+        if now < self._account.told_until:
+            self.entry.penalty_age = now - self._account.told_at
+
+    def understood(self, op: str, **facts: Any) -> None:
+        """Record what the request asks for, and charge for it.
 
         Raises:
-            GraphError: As the fault describes.
+            GraphError: 429, if the caller has spent what it may.
         """
         first = not self.asked.op
         self.asked.op = op
@@ -109,12 +131,16 @@ class Exchange:
         self.entry.flow, self.entry.user = self.asked.flow, self.asked.user
         if first:
             self._log.understood(self.entry)
+            if self._account is not None:
+                units = self.entry.resource_units = price(op, self.asked.url, self.method)
+                self._limits = self._allowance.charge(self._account, units)
 
     def fault(self, *kinds: str) -> Fault | None:
         """Return the fault that strikes this request now, and note it in the log."""
-        fault = self._faults.take(self.asked, *kinds)
+        fault = self.faults.take(self.asked, *kinds)
         if fault is not None:
-            self.entry.fault = fault.kind
+            before = self.entry.fault
+            self.entry.fault = f"{before}+{fault.kind}" if before else fault.kind
         return fault
 
     def refuse_if_told(self) -> None:
@@ -133,7 +159,7 @@ class Exchange:
         headers = dict(fault.headers)
         if fault.retry_after is not None:
             headers["Retry-After"] = fault.retry_after
-        code = fault.code or _CODES.get(fault.status, "generalException")
+        code = fault.code or USUAL_CODES.get(fault.status, "generalException")
         return GraphError(fault.status, code, fault.message, fault.inner, headers)
 
     async def form(self) -> dict[str, str]:
@@ -163,11 +189,17 @@ class Exchange:
         kind = JSON_TYPE if graph else "application/json; charset=utf-8"
         fields = {"Content-Type": kind, "Cache-Control": "no-store"}
         fields |= self.standard_headers() if graph else {}
-        await self.respond(status, fields | (headers or {}), msgspec.json.encode(content))
+        body = msgspec.json.encode(content)
+        if graph and status < _REFUSALS and (fault := self.fault(*SPOILING)):
+            status, fields["Content-Type"], body = 200, *spoiled(fault, body)
+        await self.respond(status, fields | (headers or {}), body)
 
     async def error(self, error: GraphError) -> None:
         """Answer with a Graph error."""
-        date = iso(self._clock.now()).removesuffix("Z")
+        now = self._clock.now()
+        if self._account is not None and error.status in _WAITS:
+            self._account.told(now, error.headers)
+        date = iso(now).removesuffix("Z")
         body = error.body(self.request_id, self.client_request_id, date)
         await self.json(error.status, body, error.headers)
 
@@ -184,6 +216,7 @@ class Exchange:
             "client-request-id": self.client_request_id,
             "x-ms-ags-diagnostic": msgspec.json.encode({"ServerInfo": server}).decode(),
             "Vary": "Accept-Encoding",
+            **self._limits,
         }
 
     async def respond(
@@ -194,12 +227,10 @@ class Exchange:
         length: int | None = None,
     ) -> None:
         """Send the answer; ``length`` is that of a streamed body, null for a chunked one."""
-        if isinstance(body, bytes):
-            length = len(body)
-        if self.fault("no_length"):
-            length = None
-        if length is not None:
-            headers = headers | {"Content-Length": str(length)}
+        if hang := self.fault("hang"):
+            await asyncio.sleep(hang.seconds)
+        self._drip = self.fault("drip")
+        headers, body = await self._framed(headers, body, length)
         headers = {"Date": formatdate(self._clock.now(), usegmt=True)} | headers
         fields = [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
         cut = self.fault("truncate", "reset", "stall")
@@ -220,6 +251,20 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         self.entry.complete = True
 
+    async def _framed(
+        self, headers: dict[str, str], body: bytes | AsyncIterator[bytes], length: int | None
+    ) -> tuple[dict[str, str], bytes | AsyncIterator[bytes]]:
+        """Return the headers with those of the body's length and coding, and the body."""
+        if isinstance(body, bytes):
+            length = len(body)
+        if body and (zipped := self.fault("gzip")):
+            headers = headers | {"Content-Encoding": "gzip"}
+            body = await gzipped(body)
+            length = len(body) if zipped.with_length else None
+        if length is None or self.fault("no_length"):
+            return headers, body
+        return headers | {"Content-Length": str(length)}, body
+
     async def _write(self, block: bytes, cut: Fault | None) -> None:
         if cut is not None and 0 <= cut.after < self.entry.bytes + len(block):
             at = cut.after - self.entry.bytes
@@ -231,10 +276,15 @@ class Exchange:
     async def _out(self, block: bytes) -> None:
         if not block:
             return
-        if self._transport is not None and self._transport.is_closing():
-            raise DroppedError
-        await self._send({"type": "http.response.body", "body": block, "more_body": True})
-        self.entry.bytes += len(block)
+        size = self._drip.size if self._drip else len(block)
+        for at in range(0, len(block), max(size, 1)):
+            if self._transport is not None and self._transport.is_closing():
+                raise DroppedError
+            piece = block[at : at + size]
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            self.entry.bytes += len(piece)
+            if self._drip is not None:
+                await asyncio.sleep(self._drip.seconds)
 
     async def _strike(self, cut: Fault) -> None:
         if cut.kind != "stall":
@@ -263,17 +313,3 @@ class Exchange:
             while (await self._receive())["type"] != "http.disconnect":
                 pass
         raise DroppedError
-
-
-_CODES = {
-    400: "invalidRequest",
-    401: "unauthenticated",
-    403: "accessDenied",
-    404: "itemNotFound",
-    410: "resyncRequired",
-    423: "notAllowed",
-    429: "activityLimitReached",
-    501: "notSupported",
-    503: "serviceNotAvailable",
-    509: "activityLimitReached",
-}

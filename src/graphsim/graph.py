@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from graphsim.addressing import Address, parse_options
 from graphsim.errors import GraphError, invalid_request, not_found
@@ -13,7 +14,7 @@ from graphsim.rendering import render_drive, selected
 
 if TYPE_CHECKING:
     from graphsim.downloads import Downloads
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Estate
     from graphsim.exchange import Exchange
     from graphsim.rights import Caller
@@ -61,6 +62,10 @@ class Graph:
         item = await self._item(drive, address, options)
         if item is not None:
             exchange.understood(op, item=item.id, name=item.name)
+        if op in {"delta", "children"}:
+            token = address.argument or options.get("token")
+            number = self.pages.number(drive, op, token, options.get("skiptoken"))
+            exchange.understood(op, page=number)
         exchange.refuse_if_told()
         if exchange.method not in {"GET", "HEAD"}:
             raise GraphError(501, "notSupported", "graphsim's drives change at their source only.")
@@ -178,4 +183,5 @@ def _resolved(drive: Drive, address: Address) -> Item | None:
     start = drive.tree.root if address.item == "root" else drive.tree.live(address.item or "")
     if start is None or not address.path:
         return start
-    return drive.tree.resolve(start, address.path)
+    names = [unquote(name) for name in address.path] if drive.quirks.unescapes_twice else None
+    return drive.tree.resolve(start, names or address.path)

@@ -26,6 +26,10 @@ class Kind(enum.StrEnum):
     FILE = "file"
     FOLDER = "folder"
     PACKAGE = "package"
+    SHORTCUT = "shortcut"
+    """A ``remoteItem``: something of another drive that was put into this one."""
+    OTHER = "other"
+    """Whatever its facets say, or nothing: a bundle, a facet that nobody knows."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -50,6 +54,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     modified: float
     size: int = 0
     quickxor: str | None = None
+    other_hashes: dict[str, str] = {}
+    """By property name: what personal drives publish beside the quickXorHash."""
     etag_version: int = 1
     ctag_version: int = 1
     seq: int = 0
@@ -66,7 +72,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_container(self) -> bool:
         """Whether other items can be below this one."""
-        return self.kind is not Kind.FILE
+        return self.kind in {Kind.FOLDER, Kind.PACKAGE}
 
 
 def drive_id(profile: Profile, seed: str) -> str:

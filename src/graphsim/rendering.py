@@ -16,9 +16,12 @@ from graphsim.items import Item, Kind, Profile, ctag, etag, guid, mime_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
 
-_OFFICE = (".docx", ".doc", ".xlsx", ".xls", ".pptx", ".ppt")
+_NOTES = (".one", ".onetoc2")
+"""Parts of notebooks, which are listed without a hash."""
+_YEAR_ONE = "0001-01-01T00:00:00Z"
+OFFICE = (".docx", ".doc", ".xlsx", ".xls", ".pptx", ".ppt")
 _DOWNLOAD = "@microsoft.graph.downloadUrl"
 _CALCULATED = {"content.downloadurl": _DOWNLOAD, _DOWNLOAD.lower(): _DOWNLOAD}
 
@@ -122,23 +125,32 @@ def item_path(drive: Drive, item: Item) -> str:
 
 
 def _tombstone(drive: Drive, item: Item) -> dict[str, Any]:
-    if drive.quirks.tombstone_fields == "id_only":
+    form = drive.quirks.tombstone_fields
+    if form == "id_only":
         return {"id": item.id, "deleted": {}}
-    parent = {"driveId": drive.id, "driveType": drive.profile.value, "id": item.parent_id}
+    parent = {"driveId": _drive_id(drive), "driveType": drive.profile.value, "id": item.parent_id}
     facet: dict[str, Any] = {"folder": {}} if item.is_container else {"file": {}}
     if drive.profile is Profile.PERSONAL:
-        return {
+        shown = {
             "id": item.id, "name": item.name, "deleted": {}, "parentReference": parent,
             "eTag": etag(drive.profile, item), **facet,
         }  # fmt: skip
-    return {
-        "id": item.id, "size": 0, "deleted": {"state": "deleted"}, "parentReference": parent,
-        "lastModifiedDateTime": "0001-01-01T00:00:00Z", **facet,
-    }  # fmt: skip
+    else:
+        shown = {
+            "id": item.id, "size": 0, "deleted": {"state": "deleted"}, "parentReference": parent,
+            "lastModifiedDateTime": _YEAR_ONE, **facet,
+        }  # fmt: skip
+    if form == "removed":
+        del shown["deleted"]
+        return shown | {"@removed": {"reason": "deleted"}}
+    if form == "year_one":
+        times = {"createdDateTime": _YEAR_ONE, "lastModifiedDateTime": _YEAR_ONE}
+        return shown | times | {"fileSystemInfo": times}
+    return shown
 
 
 def _parent(drive: Drive, item: Item, *, in_delta: bool) -> dict[str, Any]:
-    reference: dict[str, Any] = {"driveType": drive.profile.value, "driveId": drive.id}
+    reference: dict[str, Any] = {"driveType": drive.profile.value, "driveId": _drive_id(drive)}
     if drive.site is not None:
         reference["siteId"] = site_id(drive)
     parent = drive.tree.items.get(item.parent_id) if item.parent_id else None
@@ -160,9 +172,30 @@ def _facets(drive: Drive, item: Item) -> dict[str, Any]:
     if item.kind is Kind.FOLDER:
         facets["folder"] = {"childCount": drive.tree.child_count(item.id)}
     if item.kind is Kind.FILE:
-        hashes = {"quickXorHash": item.quickxor} if item.quickxor else {}
-        facets["file"] = {"mimeType": mime_type(item.name), "hashes": hashes}
+        facets["file"] = {"mimeType": mime_type(item.name), **_hashes(drive, item)}
     return facets
+
+
+def _hashes(drive: Drive, item: Item) -> dict[str, Any]:
+    mode = drive.quirks.hashes
+    is_note = item.name.lower().endswith(_NOTES)
+    if mode == "absent":
+        return {}
+    if mode == "empty" or is_note or (mode == "after_download" and item.id not in drive.downloaded):
+        return {"hashes": {}}
+    hashes = {"quickXorHash": item.quickxor} if item.quickxor else {}
+    return {"hashes": {**hashes, **item.other_hashes}}
+
+
+def _drive_id(drive: Drive) -> str:
+    """Return the drive's id as its answers spell it."""
+    form = drive.quirks.drive_id_form
+    if drive.profile is not Profile.PERSONAL or form == "plain":
+        return drive.id
+    if form == "short":
+        return drive.id.lstrip("0")
+    odd = drive.id.upper()
+    return odd if form == "upper" else odd[:8] + drive.id[8:].lower()
 
 
 def _web_root(drive: Drive) -> str:
@@ -178,7 +211,7 @@ def _web_url(drive: Drive, item: Item) -> str:
         return f"https://onedrive.live.com/?id={quote(item.id, safe='')}&cid={drive.id.upper()}"
     if item.parent_id is None:
         return root
-    if item.kind is Kind.FILE and item.name.lower().endswith(_OFFICE):
+    if item.kind is Kind.FILE and item.name.lower().endswith(OFFICE):
         document, name = quote(f"{{{guid(item.id)}}}"), quote(item.name)
         viewer = f"{drive.site.web_url}/_layouts/15/Doc.aspx"
         return f"{viewer}?sourcedoc={document}&file={name}&action=default&mobileredirect=true"

@@ -10,9 +10,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_RESOURCE_UNITS = {"drive": 1, "item": 1, "children": 2, "download": 1, "content": 1}
-"""Cost by Microsoft's table of 2025; delta costs 1 with a token and 2 without."""
-
 
 class Entry(msgspec.Struct, kw_only=True):
     """One request. ``url`` is path and query as sent, with credentials blanked."""
@@ -41,7 +38,15 @@ class Entry(msgspec.Struct, kw_only=True):
     in_flight: int = 0
     """Requests being answered when this one came, itself included."""
     fault: str | None = None
+    app: str | None = None
+    """The client id of the app whose token it carried."""
+    tenant: str | None = None
     resource_units: int = 0
+    """What it cost the app; a refused request costs as much."""
+    penalty_age: float | None = None
+    """Seconds since the app was asked to wait, where it had not waited long enough."""
+    batch: int | None = None
+    """The number of the ``$batch`` request that it was a part of."""
     complete: bool = False
     """The whole answer was handed over."""
 
@@ -70,7 +75,7 @@ class RequestLog:
     def begin(self, entry: Entry) -> Entry:
         """Record a request as it arrives."""
         self._count += 1
-        self._open += 1
+        self._open += entry.batch is None
         entry.number, entry.in_flight = self._count, self._open
         self.max_in_flight = max(self.max_in_flight, self._open)
         self._entries.append(entry)
@@ -80,16 +85,13 @@ class RequestLog:
 
     def understood(self, entry: Entry) -> None:
         """Note that a request's ``op`` is now known."""
-        entry.resource_units = _RESOURCE_UNITS.get(entry.op, 0)
-        if entry.op == "delta":
-            entry.resource_units = 1 if "token=" in entry.url else 2
         self._open_by_op[entry.op] += 1
         now = self._open_by_op[entry.op]
         self.max_in_flight_by_op[entry.op] = max(self.max_in_flight_by_op[entry.op], now)
 
     def end(self, entry: Entry) -> None:
         """Note that a request is over."""
-        self._open -= 1
+        self._open -= entry.batch is None
         if entry.op:
             self._open_by_op[entry.op] -= 1
 
@@ -110,6 +112,31 @@ class RequestLog:
     def leaked_authorization(self) -> list[Entry]:
         """Return the requests that took a token to the download host, where none belongs."""
         return [entry for entry in self._entries if entry.op == "download" and _leaks(entry)]
+
+    def during_penalty(self, *, grace: float = 0.0, since: int = 0) -> list[Entry]:
+        """Return the requests of apps that had been asked to wait, and had not.
+
+        Args:
+            grace: Seconds after the refusal in which requests that were on their way don't count.
+            since: Only requests after this number.
+        """
+        return [
+            entry
+            for entry in self.entries(since=since)
+            if entry.penalty_age is not None and entry.penalty_age >= grace
+        ]
+
+    def crowded(self, most: int, *, since: int = 0) -> list[Entry]:
+        """Return the requests that came while more than ``most`` were being answered."""
+        return [entry for entry in self.entries(since=since) if entry.in_flight > most]
+
+    def units(self, *, since: int = 0, app: str | None = None, tenant: str | None = None) -> int:
+        """Return the resource units used, by one app or in one tenant if given."""
+        return sum(
+            entry.resource_units
+            for entry in self.entries(since=since)
+            if app in {None, entry.app} and tenant in {None, entry.tenant}
+        )
 
     def totals(self) -> dict[str, dict[str, int]]:
         """Return requests, bytes, resource units and the most in flight, by operation."""

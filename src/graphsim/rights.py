@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphsim.errors import GraphError, not_found
 
 if TYPE_CHECKING:
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
     from graphsim.estate import Site
     from graphsim.tenancy import App, Person
 

@@ -16,50 +16,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from graphsim.clock import parse_iso
+from graphsim.cursors import Cursor, Page, Wish
 from graphsim.errors import GraphError, invalid_request, resync_required
 from graphsim.items import Item, Profile
 from graphsim.seals import BadSealError, Seals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from graphsim.quirks import Quirks
     from graphsim.tree import Tree
+
+    Arrange = Callable[[Sequence[Item]], Sequence[Item]]
+    """What the faults of a round make of its items."""
 
 _PURPOSE = "delta"
 _OPEN_ROUNDS = 64
-
-
-class Wish(msgspec.Struct, frozen=True):
-    """What a request asks of delta beside its token; tokens remember it."""
-
-    select: str | None = None
-    exclude_parents: bool = False
-    """Leave out the unchanged parents of changed items (but never the root)."""
-    scope: str | None = None
-    """Id of a folder to which the round is limited."""
-
-
-class Cursor(msgspec.Struct, frozen=True):
-    """What a token says. ``round`` is set in the middle of a round, and null in a deltaLink."""
-
-    drive: str
-    epoch: int
-    wish: Wish
-    until: int
-    """The sequence number from which the round after this one starts."""
-    since: int | None = None
-    """The sequence number after which this round reports; null for a crawl."""
-    round: str | None = None
-    offset: int = 0
-
-
-class Page(msgspec.Struct, frozen=True):
-    """One answer of delta: item states, and the token of the link that follows."""
-
-    items: list[Item]
-    token: str
-    is_last: bool
-    wish: Wish
 
 
 class Rounds:
@@ -71,7 +43,7 @@ class Rounds:
         drive: The drive's id; tokens of other drives are refused.
         profile: Timestamps as tokens are understood by business drives only.
         epoch: Tells a number that, once raised, makes every earlier token answer 410.
-        descendant_tombstones: Tells whether what was below a removed folder is reported too.
+        quirks: Tells how tombstones below a removed folder and late changes are reported.
     """
 
     def __init__(
@@ -82,101 +54,184 @@ class Rounds:
         drive: str,
         profile: Profile,
         epoch: Callable[[], int],
-        descendant_tombstones: Callable[[], bool],
+        quirks: Callable[[], Quirks],
     ) -> None:
         self._tree = tree
         self._seals = seals
         self._drive = drive
         self._profile = profile
         self._epoch = epoch
-        self._descendant_tombstones = descendant_tombstones
-        self._open: OrderedDict[str, list[Item]] = OrderedDict()
+        self._quirks = quirks
+        self._open: OrderedDict[str, Sequence[Item]] = OrderedDict()
 
-    def page(self, token: str | None, wish: Wish, limit: int) -> Page:
+    def page(
+        self, token: str | None, wish: Wish, limit: int, arrange: Arrange | None = None
+    ) -> Page:
         """Return the page a token stands for; without a token, the first page of a crawl.
 
         Args:
             token: From a link, ``latest``, an ISO time (business drives), or ``None``.
             wish: What this request asks for; the token's own wish fills the gaps.
             limit: The most items on the page.
+            arrange: Asked, when a round begins, for what it shows in place of its items.
 
         Raises:
             GraphError: 400 for a token graphsim never made, 410 for one of an earlier epoch.
         """
+        self._tree.lateness.delay = self._quirks().delay
         start = Cursor(self._drive, self._epoch(), wish, self._tree.seq)
         if token == "latest":  # noqa: S105 - the protocol's own word
-            return self._page(start, [], is_last=True)
+            return self._page(start, start, [], is_last=True)
         if not token:
-            return self._begin(start, limit)
+            return self._begin(start, limit, arrange)
         moment = parse_iso(token) if self._profile is not Profile.PERSONAL else None
         if moment is not None:
-            return self._begin(msgspec.structs.replace(start, since=self._at(moment)), limit)
-        cursor = self._opened(token, wish)
+            at = msgspec.structs.replace(start, since=self._at(moment))
+            return self._begin(at, limit, arrange)
+        return self._follow(self._opened(token, wish), limit, arrange)
+
+    def _follow(self, cursor: Cursor, limit: int, arrange: Arrange | None) -> Page:
+        """Return the page that a link of ours leads to."""
+        if cursor.empties:
+            following = msgspec.structs.replace(
+                cursor, empties=cursor.empties - 1, number=cursor.number + 1
+            )
+            return self._page(cursor, following, [], is_last=following.empties == 0)
         if cursor.round is None:
             following = msgspec.structs.replace(
-                cursor, since=cursor.until, until=self._tree.seq, offset=0
+                cursor, since=cursor.until, until=self._tree.seq, offset=0, number=1
             )
-            return self._begin(following, limit)
+            return self._begin(following, limit, arrange)
         items = self._open.get(cursor.round)
         if items is None:
-            return self._begin(msgspec.structs.replace(cursor, offset=0), limit)
+            again = msgspec.structs.replace(cursor, offset=0)
+            return self._begin(again, limit, arrange, keep_until=True)
         self._open.move_to_end(cursor.round)
         return self._slice(cursor, items, limit)
+
+    def number(self, token: str | None) -> int:
+        """Return which page of its round a token stands for: 1 for one that begins a round."""
+        try:
+            cursor = msgspec.convert(self._seals.open(_PURPOSE, token or ""), Cursor)
+        except (BadSealError, msgspec.MsgspecError):
+            return 1
+        return cursor.number
+
+    def again(self, page: Page, nonce: int) -> str:
+        """Return a new token that leads to a page once more."""
+        own = page.own
+        if own.round is None:
+            own = msgspec.structs.replace(own, round=secrets.token_hex(6), offset=0)
+            self._keep(str(own.round), page.items)
+        return self._sealed(msgspec.structs.replace(own, nonce=nonce))
+
+    def late_end(self, page: Page, empties: int) -> str:
+        """Return a token that ends a round only after so many empty pages."""
+        cursor = self._opened(page.token, Wish())
+        number = page.own.number + 1
+        return self._sealed(msgspec.structs.replace(cursor, empties=empties, number=number))
+
+    def changed_meanwhile(self, page: Page) -> list[Item]:
+        """Return what changed since the round of a page began."""
+        return self._tree.changed_after(page.own.until)
 
     def forget_open_rounds(self) -> None:
         """Drop the frozen lists, as a restart would."""
         self._open.clear()
 
-    def _begin(self, cursor: Cursor, limit: int) -> Page:
+    def _begin(
+        self, cursor: Cursor, limit: int, arrange: Arrange | None, *, keep_until: bool = False
+    ) -> Page:
         """Freeze the items of a round and answer its first page."""
+        until, hidden = self._horizon(cursor.since or 0)
+        if not keep_until:
+            cursor = msgspec.structs.replace(cursor, until=until)
+        items: Sequence[Item]
         if cursor.since is None:
-            items = list(self._tree.walk())
+            items = self._crawled(hidden)
         else:
             items = self._changes(cursor.since, exclude_parents=cursor.wish.exclude_parents)
         if cursor.wish.scope is not None:
             items = self._within(items, cursor.wish.scope)
+        if arrange is not None:
+            items = arrange(items)
         if len(items) > limit:
             cursor = msgspec.structs.replace(cursor, round=secrets.token_hex(6))
-            self._open[str(cursor.round)] = items
-            while len(self._open) > _OPEN_ROUNDS:
-                self._open.popitem(last=False)
+            self._keep(str(cursor.round), items)
         return self._slice(cursor, items, limit)
 
-    def _slice(self, cursor: Cursor, items: list[Item], limit: int) -> Page:
+    def _keep(self, name: str, items: Sequence[Item]) -> None:
+        self._open[name] = items
+        while len(self._open) > _OPEN_ROUNDS:
+            self._open.popitem(last=False)
+
+    def _slice(self, cursor: Cursor, items: Sequence[Item], limit: int) -> Page:
         end = cursor.offset + limit
         part = items[cursor.offset : end]
         is_last = end >= len(items)
-        return self._page(msgspec.structs.replace(cursor, offset=end), part, is_last=is_last)
+        following = msgspec.structs.replace(cursor, offset=end, number=cursor.number + 1)
+        return self._page(cursor, following, part, is_last=is_last)
 
-    def _page(self, cursor: Cursor, items: list[Item], *, is_last: bool) -> Page:
+    def _page(
+        self, own: Cursor, following: Cursor, items: Sequence[Item], *, is_last: bool
+    ) -> Page:
         if is_last:
-            cursor = msgspec.structs.replace(cursor, round=None, since=None, offset=0)
-        token = self._seals.seal(_PURPOSE, msgspec.to_builtins(cursor))
-        return Page(items, token, is_last, cursor.wish)
+            following = msgspec.structs.replace(
+                following, round=None, since=None, offset=0, number=1, nonce=0
+            )
+        return Page(items, self._sealed(following), is_last, following.wish, own)
+
+    def _sealed(self, cursor: Cursor) -> str:
+        return self._seals.seal(_PURPOSE, msgspec.to_builtins(cursor))
+
+    def _horizon(self, since: int) -> tuple[int, list[Item]]:
+        """Return up to which change a round that begins now knows, and what it does not know."""
+        tree, lateness = self._tree, self._tree.lateness
+        late = {item.id: item for item in tree.changed_since(self._tree.now() - lateness.delay)}
+        if lateness.delay <= 0:
+            late.clear()
+        late |= {one: tree.items[one] for one in lateness.hidden_ids() if one in tree.items}
+        hidden = [item for item in late.values() if item.seq > since and item.parent_id]
+        if not hidden or self._quirks().delay_loses:
+            return tree.seq, hidden
+        return min(item.seq for item in hidden) - 1, hidden
+
+    def _crawled(self, hidden: list[Item]) -> Sequence[Item]:
+        """Return the live items, as they were where their latest change is hidden."""
+        items = self._tree.snapshot()
+        if not hidden:
+            return items
+        visible = {item.id: self._tree.lateness.visible(item) for item in hidden}
+        shown: list[Item | None] = [visible.get(item.id, item) for item in items]
+        shown += [visible[item.id] for item in hidden if item.deleted]
+        return [item for item in shown if item is not None and not item.deleted]
 
     def _changes(self, since: int, *, exclude_parents: bool) -> list[Item]:
         """Return what changed after ``since``: the root and parents first, tombstones last."""
-        changed = [item for item in self._tree.items.values() if item.seq > since]
+        visible = self._tree.lateness.visible
+        states = [visible(item) for item in self._tree.changed_after(since)]
+        changed = [item for item in states if item is not None and item.seq > since]
         wanted: dict[str, Item] = {}
         for item in changed:
             if item.deleted:
                 continue
-            above = self._tree.ancestors(item)
-            for parent in above[:1] if exclude_parents else above:
+            above = [visible(parent) for parent in self._tree.ancestors(item)]
+            known = [one for one in above if one is not None and not one.deleted]
+            for parent in known[:1] if exclude_parents else known:
                 wanted[parent.id] = parent
             wanted[item.id] = item
         alive = sorted(wanted.values(), key=self._depth)
         dead = sorted((item for item in changed if item.deleted), key=lambda item: item.seq)
         if dead and not alive:
             alive = [self._tree.root]
-        if not self._descendant_tombstones():
+        if not self._quirks().descendant_tombstones:
             dead = [item for item in dead if item.deleted_top]
         return alive + dead
 
     def _depth(self, item: Item) -> int:
         return len(self._tree.ancestors(item))
 
-    def _within(self, items: list[Item], scope: str) -> list[Item]:
+    def _within(self, items: Sequence[Item], scope: str) -> list[Item]:
         return [
             item
             for item in items
@@ -185,8 +240,8 @@ class Rounds:
 
     def _at(self, moment: float) -> int:
         """Return the number of the last change at or before a time."""
-        numbers = (item.seq for item in self._tree.items.values() if item.changed_at <= moment)
-        return max(numbers, default=0)
+        later = self._tree.changed_since(moment)
+        return min((item.seq for item in later), default=self._tree.seq + 1) - 1
 
     def _opened(self, token: str, wish: Wish) -> Cursor:
         try:

@@ -15,11 +15,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from graphsim.admin import admin_app
 from graphsim.app import Application, Connections
 from graphsim.assertions import Issuer
+from graphsim.bulk import BulkDrive
 from graphsim.certificates import ensure_certificates
 from graphsim.clock import Clock, ServerClock, SystemClock
 from graphsim.directory import DirectoryDrive
-from graphsim.drives import Drive, MemoryDrive
+from graphsim.drives import MemoryDrive
 from graphsim.endpoints import Endpoints, describe
+from graphsim.fault_scripts import read_script, run_script
 from graphsim.identity import remembered_identity
 from graphsim.items import Profile
 from graphsim.seals import Seals
@@ -27,6 +29,8 @@ from graphsim.seals import Seals
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
+    from graphsim.allowance import Allowance
+    from graphsim.drive import Drive
     from graphsim.estate import Estate, Site
     from graphsim.faults import Faults
     from graphsim.requestlog import RequestLog
@@ -57,6 +61,11 @@ class GraphSim:
         return next(drive for drive in self.app.drives if isinstance(drive, MemoryDrive))
 
     @property
+    def bulk(self) -> BulkDrive:
+        """The first drive of generated files."""
+        return next(drive for drive in self.app.drives if isinstance(drive, BulkDrive))
+
+    @property
     def faults(self) -> Faults:
         """The scripted misbehaviour."""
         return self.app.faults
@@ -65,6 +74,11 @@ class GraphSim:
     def log(self) -> RequestLog:
         """The requests so far."""
         return self.app.log
+
+    @property
+    def allowance(self) -> Allowance:
+        """What apps may spend, and have spent."""
+        return self.app.allowance
 
     @property
     def skew(self) -> float:
@@ -155,6 +169,8 @@ async def serve(
     memory: tuple[str, ...] = (),
     sites: Mapping[str, Path | str] | None = None,
     people: tuple[str, ...] = (),
+    faults: Path | None = None,
+    bulk: tuple[int, int] | None = None,
 ) -> AsyncIterator[GraphSim]:
     """Run graphsim inside this process while the context is open.
 
@@ -169,9 +185,12 @@ async def serve(
         memory: Names of drives in memory; one called ``memory`` if there is no folder.
         sites: Folders by the name of the team site whose library they are.
         people: User principal names of further people, each with an empty OneDrive.
+        bulk: How many generated files, in how many folders, a drive called ``bulk`` has.
+        faults: A file of faults and quirks; see :mod:`graphsim.fault_scripts`.
 
     Raises:
-        OSError: The port is in use, or a folder can't be served.
+        OSError: The port is in use, or a folder or the file can't be read.
+        ValueError: The file holds no script of faults.
     """
     with contextlib.ExitStack() as stack:
         if state is None:
@@ -186,8 +205,10 @@ async def serve(
             drive = await asyncio.to_thread(DirectoryDrive, Path(folder), kind, seals, clock, state)
             stack.callback(drive.close)
             drives.append(drive)
-        names = memory or (() if folders else ("memory",))
+        names = memory or (() if folders or bulk else ("memory",))
         drives += [MemoryDrive(name, kind, seals, clock) for name in names]
+        if bulk is not None:
+            drives.append(BulkDrive("bulk", kind, seals, clock, files=bulk[0], folders=bulk[1]))
         size, life = page_size, url_lifetime
         directory = identity.directory(personal=kind is Profile.PERSONAL)
         app = Application(drives, directory, seals, clock, page_size=size, url_lifetime=life)
@@ -199,6 +220,8 @@ async def serve(
             app.place_library(site, library)
         for name in people:
             app.add_person(name)
+        if faults is not None:
+            run_script(await asyncio.to_thread(read_script, faults), app)
         async with _running(app, state, port) as endpoints:
             yield GraphSim(app, endpoints, given)
 

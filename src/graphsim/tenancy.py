@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphsim.items import guid
 
 if TYPE_CHECKING:
-    from graphsim.drives import Drive
+    from graphsim.drive import Drive
 
 CONSUMERS = "9188040d-6c67-4c5b-b112-36a304b66dad"
 """The tenant of personal accounts, as Microsoft's sign-in documentation gives it."""

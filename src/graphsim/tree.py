@@ -13,9 +13,10 @@ from unicodedata import normalize
 import msgspec
 
 from graphsim.items import Item, Kind, Profile, item_id
+from graphsim.lateness import Lateness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
 
     from graphsim.clock import Clock
 
@@ -29,14 +30,21 @@ class Tree:
         self._profile = profile
         self._drive = drive
         self._clock = clock
-        self.items: dict[str, Item] = {}
+        self.items: MutableMapping[str, Item] = {}
         self.seq = 0
         self.removals = 0
+        self.lateness = Lateness(clock)
+        self.listeners: list[Callable[[Item], None]] = []
+        """Called with each change, right after it was recorded."""
+        self._log: dict[str, None] = {}
+        """Ids in the order of their latest change."""
         self._ordinals = 0
         self._children: dict[str, dict[str, None]] = {}
         self._sizes: dict[str, int] = {}
-        for item in sorted(items, key=lambda known: known.ordinal):
+        known = sorted(items, key=lambda one: one.ordinal)
+        for item in known:
             self._index(item)
+        self._log = dict.fromkeys(one.id for one in sorted(known, key=lambda one: one.seq))
         if not self.items:
             now = clock.now()
             self._ordinals = 1
@@ -53,6 +61,10 @@ class Tree:
         """The root folder."""
         return self.items[self.root_id]
 
+    def now(self) -> float:
+        """Return the time of the drive's clock."""
+        return self._clock.now()
+
     def live(self, identifier: str) -> Item | None:
         """Return the item of this id unless it is deleted or unknown."""
         item = self.items.get(identifier) or self.items.get(identifier.upper())
@@ -60,11 +72,15 @@ class Tree:
 
     def children(self, parent_id: str) -> list[Item]:
         """Return the live children of a folder, in the order they came."""
-        return [self.items[child] for child in self._children.get(parent_id, ())]
+        return [self.items[child] for child in self.child_ids(parent_id)]
+
+    def child_ids(self, parent_id: str) -> Collection[str]:
+        """Return the ids of the live children of a folder, in the order they came."""
+        return self._children.get(parent_id, ())
 
     def child_count(self, parent_id: str) -> int:
         """Return how many live children a folder has."""
-        return len(self._children.get(parent_id, ()))
+        return len(self.child_ids(parent_id))
 
     def child(self, parent_id: str, name: str) -> Item | None:
         """Return a live child by name: exactly, else ignoring case and Unicode form."""
@@ -90,10 +106,10 @@ class Tree:
     def ancestors(self, item: Item) -> list[Item]:
         """Return the folders above an item, the root first."""
         chain: list[Item] = []
-        parent = item.parent_id
+        parent = self.items.get(item.parent_id) if item.parent_id else None
         while parent is not None:
-            chain.append(self.items[parent])
-            parent = self.items[parent].parent_id
+            chain.append(parent)
+            parent = self.items.get(parent.parent_id) if parent.parent_id else None
         chain.reverse()
         return chain
 
@@ -103,18 +119,44 @@ class Tree:
 
     def descendants(self, identifier: str) -> Iterator[Item]:
         """Yield the live items below a folder, parents before children."""
-        pending = list(self._children.get(identifier, ()))
+        pending = list(self.child_ids(identifier))
         while pending:
             item = self.items[pending.pop()]
             yield item
-            pending.extend(self._children.get(item.id, ()))
+            if item.is_container:
+                pending.extend(self.child_ids(item.id))
 
     def walk(self) -> Iterator[Item]:
         """Yield the root and all live items, level by level."""
         level = [self.root_id]
         while level:
             yield from (self.items[one] for one in level)
-            level = [child for one in level for child in self._children.get(one, ())]
+            level = [child for one in level for child in self.child_ids(one)]
+
+    def snapshot(self) -> Sequence[Item]:
+        """Return what :meth:`walk` yields now, unaffected by later changes."""
+        return list(self.walk())
+
+    def changed_after(self, seq: int) -> list[Item]:
+        """Return the items whose latest change has a number above ``seq``, the oldest first."""
+        found: list[Item] = []
+        for identifier in reversed(self._log):
+            item = self.items[identifier]
+            if item.seq <= seq:
+                break
+            found.append(item)
+        found.reverse()
+        return found
+
+    def changed_since(self, moment: float) -> list[Item]:
+        """Return the items whose latest change came after a time, the latest first."""
+        found: list[Item] = []
+        for identifier in reversed(self._log):
+            item = self.items[identifier]
+            if item.changed_at <= moment:
+                break
+            found.append(item)
+        return found
 
     def total_size(self, item: Item) -> int:
         """Return a file's size, or the bytes of all files below a folder."""
@@ -129,7 +171,12 @@ class Tree:
         """Record a new state of an item as the next change and return it as recorded."""
         self.seq += 1
         recorded = msgspec.structs.replace(item, seq=self.seq, changed_at=self._clock.now())
+        self.lateness.note(self.items.get(item.id))
         self._index(recorded)
+        self._log.pop(item.id, None)
+        self._log[item.id] = None
+        for listener in self.listeners:
+            listener(recorded)
         return recorded
 
     def annotate(self, item: Item) -> Item:
@@ -151,12 +198,29 @@ class Tree:
             for item in reversed(doomed)
         ]  # fmt: skip
 
+    def removed_with(self, identifier: str) -> list[Item]:
+        """Return a tombstone and all that was removed with it, parents first."""
+        top = self.items[identifier]
+        group = [one for one in self.changed_after(0) if one.deleted_with == top.deleted_with]
+        group.sort(key=lambda item: item.seq, reverse=True)
+        return [item for item in group if item.deleted]
+
     def restore(self, identifier: str) -> list[Item]:
         """Bring back an item with all that was removed with it, under the same ids."""
-        top = self.items[identifier]
-        group = [item for item in self.items.values() if item.deleted_with == top.deleted_with]
-        group.sort(key=lambda item: item.seq, reverse=True)
-        return [self.put(self.revived(item)) for item in group if item.deleted]
+        return [self.put(self.revived(item)) for item in self.removed_with(identifier)]
+
+    def rename_root(self, identifier: str) -> None:
+        """Give the root another id; every item directly below it is a change by that."""
+        old = self.items.pop(self.root_id)
+        self._log.pop(old.id, None)
+        children = [self.items[one] for one in self._children.pop(old.id, {})]
+        self._sizes[identifier] = self._sizes.pop(old.id, 0)
+        self._children[identifier] = {child.id: None for child in children}
+        self.root_id = identifier
+        self.put(msgspec.structs.replace(old, id=identifier))
+        for child in children:
+            self.items[child.id] = msgspec.structs.replace(child, parent_id=identifier)
+            self.put(self.items[child.id])
 
     @staticmethod
     def revived(item: Item) -> Item:
@@ -170,7 +234,7 @@ class Tree:
         old = self.items.get(item.id)
         if old is not None and not old.deleted and old.parent_id is not None:
             self._grow(old.parent_id, -self.total_size(old))
-            self._children[old.parent_id].pop(item.id, None)
+            self._children.get(old.parent_id, {}).pop(item.id, None)
         self.items[item.id] = item
         self.seq = max(self.seq, item.seq)
         self.removals = max(self.removals, item.deleted_with or 0)

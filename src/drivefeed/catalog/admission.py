@@ -51,21 +51,21 @@ class Admission:
     def of(cls, drive: Drive, item: TreeItem, line: Lineage) -> Admission:
         """Derive the ids from org, file and version."""
         return cls(
-            document_id=cls.document_id_of(drive, item.item_id),
+            document_id=cls.document_id_of(drive, item),
             import_id=cls.import_id_of(drive, item),
             item=item,
             folders=tuple(folder.item_id for folder in line.folders),
         )
 
     @staticmethod
-    def document_id_of(drive: Drive, item_id: str) -> str:
+    def document_id_of(drive: Drive, item: TreeItem) -> str:
         """Return the id of an item's document."""
-        return document_id(drive.org_id, _SOURCE, drive.item_key(item_id))
+        return document_id(drive.org_id, _SOURCE, drive.item_key(item))
 
     @staticmethod
     def import_id_of(drive: Drive, item: TreeItem) -> str:
         """Return the id of the import of an item's present version."""
-        return import_id(drive.org_id, _SOURCE, drive.item_key(item.item_id), item.version_key)
+        return import_id(drive.org_id, _SOURCE, drive.item_key(item), item.version_key)
 
 
 async def admit(

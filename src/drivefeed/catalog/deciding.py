@@ -75,7 +75,9 @@ async def decide(
             if generation is None:
                 decided.add(one.item_id)
             continue
-        if generation is not None and (one.deleted or not line.seen or not line.alive):
+        if generation is not None and not (
+            one.is_whole and not one.deleted and line.seen and line.alive
+        ):
             continue
         decided.add(one.item_id)
         verdicts += [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
@@ -130,6 +132,8 @@ def verdict_of(each: Connection, one: TreeItem, line: Lineage, is_forgotten: boo
         reason: Reason | None = Reason.FORGOTTEN
     elif any(folder.kind is ItemKind.PACKAGE for folder in below):
         reason = Reason.PACKAGE
+    elif any(folder.kind is ItemKind.VAULT for folder in below):
+        reason = Reason.VAULT
     else:
         place = Place(tuple(folder.name for folder in below), one.name)
         reason = skip_reason(one, place, each.policy)
@@ -189,7 +193,7 @@ def _coverage_row(
         "leaving": None,
     }
     if verdict.admitted or was_admitted:
-        row["document_id"] = Admission.document_id_of(drive, verdict.item.item_id)
+        row["document_id"] = Admission.document_id_of(drive, verdict.item)
     if was_admitted and not verdict.admitted:
         keeps = verdict.connection.policy.on_delete == "keep" and verdict.gone
         if keeps:

@@ -13,6 +13,7 @@ from sqlalchemy import select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.deciding import FOLDERS, decide, look_at_roots
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
+from drivefeed.catalog.pages_rounds import FRESH_ROUND
 from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tree import (
@@ -25,37 +26,21 @@ from drivefeed.catalog.tree import (
     rooted_folders,
     save_items,
 )
+from drivefeed.catalog.tree_identity import follow_new_root
 from drivefeed.domain.delta import plan_page
+from drivefeed.domain.remote import ItemKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.remote import DeltaPage
 
 CHUNK = 500
-
-
-async def begin_enumeration(catalog: Catalog, drive: Drive) -> Drive:
-    """Start a full enumeration as a new generation; the old position is given up."""
-    async with catalog.write("enumeration") as connection:
-        await connection.execute(
-            update(drives)
-            .where(
-                drives.c.id == drive.drive_id,
-                drives.c.generation == drive.generation,
-                # Whoever lists a drive for a plan may come in between a round and its settling.
-                drives.c.settling.is_(False),
-            )
-            .values(
-                generation=drive.generation + 1,
-                enumerating=True,
-                cursor=None,
-                pages_in_round=0,
-            )
-        )
-        return await drive_in(connection, drive.drive_id)
 
 
 async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
@@ -70,7 +55,9 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
         if (current.cursor, current.generation) != (drive.cursor, drive.generation):
             return current
         known = await known_items(connection, drive.drive_id, {item.item_id for item in page.items})
-        plan = plan_page(page.items, known, generation=current.generation)
+        plan = plan_page(
+            page.items, known, generation=current.generation, enumerating=current.enumerating
+        )
         await save_items(connection, drive.drive_id, plan.rows)
         if current.enumerating:
             fresh = [row for row in plan.rows if row.dirty]
@@ -84,21 +71,43 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 generation=current.generation,
             )
             if current.generation == 1:
-                # Nothing decided can lie in a folder that was never listed before.
-                decided |= {
-                    row.item_id for row in fresh if row.kind in FOLDERS and row.item_id not in known
-                }
+                decided |= await _new_folders(connection, current, fresh, known)
             await mark_decided(connection, drive.drive_id, decided)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + 1,
+            "barren_pages": 0 if plan.news else current.barren_pages + 1,
+            "failing_since": None,
         }
+        if not current.enumerating and current.pages_in_round == 0:
+            values["round_link"] = current.cursor
         if page.delta_link is not None:
             if current.enumerating:
+                await follow_new_root(connection, current)
                 await bury_unseen(connection, drive.drive_id, generation=current.generation)
-            values |= {"enumerating": False, "settling": True, "pages_in_round": 0}
+            values |= {"enumerating": False, "settling": True, "given_up": 0, **FRESH_ROUND}
         await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
         return await drive_in(connection, drive.drive_id)
+
+
+async def _new_folders(
+    connection: AsyncConnection,
+    drive: Drive,
+    fresh: Sequence[TreeItem],
+    known: Mapping[str, TreeItem],
+) -> set[str]:
+    """Return the folders of a page about which nothing is left to decide.
+
+    Nothing decided can lie in a folder that was never listed before. One whose own parent is not
+    listed yet stays open, so that the parent is asked for if it never comes.
+    """
+    folders = [
+        row for row in fresh if row.kind in FOLDERS and row.is_whole and row.item_id not in known
+    ]
+    listed = {row.item_id for row in fresh} | known.keys()
+    above = {row.parent_id for row in folders if row.parent_id} - listed
+    listed |= (await known_items(connection, drive.drive_id, above)).keys()
+    return {row.item_id for row in folders if row.parent_id is None or row.parent_id in listed}
 
 
 async def settle_some(catalog: Catalog, drive_id: str) -> bool:
@@ -115,7 +124,8 @@ async def settle_some(catalog: Catalog, drive_id: str) -> bool:
         dirty = await dirty_items(connection, drive_id, limit=CHUNK)
         known = await connections_in(connection, drive_id)
         if dirty:
-            folders = [one for one in dirty if one.is_container]
+            # Whatever it is, something may lie below it.
+            folders = [one for one in dirty if one.kind is not ItemKind.FILE]
             await mark_decided(connection, drive_id, [one.item_id for one in folders])
             await mark_children_dirty(
                 connection, drive_id, await rooted_folders(connection, drive_id, folders)

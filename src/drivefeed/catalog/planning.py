@@ -102,7 +102,7 @@ async def count(catalog: Catalog, drive_id: str, root_item_id: str, policy: Poli
             await _walk(connection, drive, trial, standing)
         change = None
         if known is not None:
-            change = await _change(connection, drive, known, policy, standing)
+            change = await _change(connection, known, policy, standing)
     return Counted(root, folder, is_bare, standing.tally, known, change)
 
 
@@ -171,7 +171,8 @@ async def _count_chunk(
     admitted_now = await _admitted(connection, trial.connection_id, [one.item_id for one in files])
     present = await _present(connection, drive, [one for one, v in verdicts if v.admitted])
     for one, verdict in verdicts:
-        _compare(standing, one, verdict, admitted_now)
+        if _leaves(standing, one, verdict, admitted_now):
+            standing.removed.append(Admission.document_id_of(drive, one))
         if verdict.admitted and one.item_id not in admitted_now:
             standing.returning += present.get(one.item_id) == State.SETTLED
         if verdict.gone:
@@ -184,13 +185,14 @@ async def _count_chunk(
         standing.tally.take(path, one.size, shared=one.shared, present=one.item_id in present)
 
 
-def _compare(standing: _Standing, one: TreeItem, verdict: Verdict, admitted_now: set[str]) -> None:
-    """Note how a verdict differs from what stands, as the scan would write it."""
+def _leaves(standing: _Standing, one: TreeItem, verdict: Verdict, admitted_now: set[str]) -> bool:
+    """Note how a verdict differs from what stands, and tell whether the scan would remove it."""
     was_admitted = one.item_id in admitted_now
     if verdict.admitted:
         standing.added += not was_admitted
-    elif was_admitted and not (verdict.gone and verdict.connection.policy.on_delete == "keep"):
-        standing.removed.append(one.item_id)
+        return False
+    is_kept = verdict.gone and verdict.connection.policy.on_delete == "keep"
+    return was_admitted and not is_kept
 
 
 async def _admitted(
@@ -239,12 +241,11 @@ async def _documents_of(connection: AsyncConnection, known: Connection) -> int:
 
 async def _change(
     connection: AsyncConnection,
-    drive: Drive,
     known: Connection,
     policy: Policy,
     standing: _Standing,
 ) -> Change:
-    hidden, kept = await _fate(connection, drive, known, standing.removed)
+    hidden, kept = await _fate(connection, known, standing.removed)
     removed = len(standing.removed)
     return Change(
         options=differences(known.policy, policy),
@@ -266,13 +267,12 @@ async def _change(
 
 
 async def _fate(
-    connection: AsyncConnection, drive: Drive, known: Connection, removed: Sequence[str]
+    connection: AsyncConnection, known: Connection, removed: Sequence[str]
 ) -> tuple[int, int]:
     """Return how many files that leave are shown and would be hidden, and how many stay."""
-    ids = [Admission.document_id_of(drive, item_id) for item_id in removed]
     kept: set[str] = set()
     shown: set[str] = set()
-    for batch in batches(ids):
+    for batch in batches(removed):
         others = await connection.execute(
             select(coverage.c.document_id).where(
                 coverage.c.document_id.in_(batch),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.reasons import Reason
 
 
@@ -37,6 +38,10 @@ class Drive:
         cursor: the link to follow next; None to start an enumeration.
         enumerating: whether the round under way lists everything.
         settling: whether a completed round still has decisions to make.
+        round_link: the link with which the round under way began; None for an enumeration.
+        barren_pages: pages in a row of that round that told nothing new.
+        given_up: rounds before it that were given up, in a row.
+        failing_since: since when the same link fails.
     """
 
     drive_id: str
@@ -52,6 +57,10 @@ class Drive:
     enumerating: bool
     settling: bool
     pages_in_round: int
+    round_link: str | None
+    barren_pages: int
+    given_up: int
+    failing_since: int | None
     interval_ms: int
     last_round_at: int | None
     hold: Reason | None
@@ -69,9 +78,9 @@ class Drive:
         """Whether the whole drive was listed and no round is under way."""
         return self.cursor is not None and not self.enumerating and self.pages_in_round == 0
 
-    def item_key(self, item_id: str) -> str:
+    def item_key(self, item: TreeItem) -> str:
         """The name of an item that document and import ids are derived from."""
-        return f"{self.drive_key}/{item_id}"
+        return f"{self.drive_key}/{item.key}"
 
 
 def drive_of(row: RowMapping) -> Drive:
@@ -90,6 +99,10 @@ def drive_of(row: RowMapping) -> Drive:
         enumerating=row["enumerating"],
         settling=row["settling"],
         pages_in_round=row["pages_in_round"],
+        round_link=row["round_link"],
+        barren_pages=row["barren_pages"],
+        given_up=row["given_up"],
+        failing_since=row["failing_since"],
         interval_ms=row["interval_ms"],
         last_round_at=row["last_round_at"],
         hold=reason_of(row["hold"]),

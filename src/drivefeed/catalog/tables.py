@@ -97,6 +97,13 @@ drives = Table(
     flag("enumerating"),
     flag("settling"),
     Column("pages_in_round", Integer, nullable=False, server_default="0"),
+    # The link with which the round under way began; null where it lists everything.
+    Column("round_link", Text),
+    # Pages in a row that told nothing new, rounds in a row that were given up for it or for
+    # expired links, and since when the same link fails.
+    Column("barren_pages", Integer, nullable=False, server_default="0"),
+    Column("given_up", Integer, nullable=False, server_default="0"),
+    instant("failing_since"),
     Column("interval_ms", BigInteger, nullable=False),
     instant("last_round_at"),
     code("hold"),
@@ -127,6 +134,8 @@ items = Table(
     flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),
+    # The id under which it was first known, where the service gave it another one.
+    Column("origin_id", String(200)),
     flag("dirty"),
     Index("ix_items_parent", "drive_id", "parent_id"),
     # Lists that people page through are in the order of names, whatever the case.

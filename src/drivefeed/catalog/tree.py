@@ -40,6 +40,7 @@ def item_of(row: RowMapping) -> TreeItem:
         deleted=row["deleted"],
         generation=row["generation"],
         version_key=row["version_key"],
+        origin_id=row["origin_id"],
         dirty=row["dirty"],
     )
 
@@ -63,6 +64,7 @@ def _row_of(drive_id: str, one: TreeItem) -> dict[str, Any]:
         "deleted": one.deleted,
         "generation": one.generation,
         "version_key": one.version_key,
+        "origin_id": one.origin_id,
         "dirty": one.dirty,
     }
 

@@ -21,6 +21,7 @@ class TreeItem:
     Attributes:
         shared: whether it has permissions of its own; None where that is not known.
         generation: the full enumeration in which it was last seen.
+        origin_id: the id under which it was first known, where the service gave it another one.
         dirty: a decision about it, or about what lies below it, is still to be made.
     """
 
@@ -40,12 +41,24 @@ class TreeItem:
     deleted: bool = False
     generation: int = 0
     version_key: str = ""
+    origin_id: str | None = None
     dirty: bool = False
+
+    @property
+    def key(self) -> str:
+        """The id that its document and imports are named after: it outlives a change of ids."""
+        return self.origin_id or self.item_id
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether enough was told of it to decide about it; what was left out is asked for."""
+        has_place = self.parent_id is not None or self.kind is ItemKind.ROOT
+        return bool(self.name) and has_place and self.kind is not ItemKind.UNKNOWN
 
     @property
     def is_container(self) -> bool:
         """Whether other items may lie below it."""
-        return self.kind in {ItemKind.ROOT, ItemKind.FOLDER, ItemKind.PACKAGE}
+        return self.kind in {ItemKind.ROOT, ItemKind.FOLDER, ItemKind.PACKAGE, ItemKind.VAULT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +68,16 @@ class PagePlan:
     rows: tuple[TreeItem, ...] = ()
     fresh: frozenset[str] = field(default_factory=frozenset)
     """Ids of items whose row is new or changed in a way that calls for a decision."""
+    news: int = 0
+    """How many items it told something new of: in a listing, those that were not told before."""
 
 
 def plan_page(
-    items: Iterable[RemoteItem], known: Mapping[str, TreeItem], *, generation: int
+    items: Iterable[RemoteItem],
+    known: Mapping[str, TreeItem],
+    *,
+    generation: int,
+    enumerating: bool = False,
 ) -> PagePlan:
     """Work out what a page writes. The last occurrence of an id wins, as Microsoft documents.
 
@@ -66,6 +85,7 @@ def plan_page(
         items: the page, in the order in which it arrived.
         known: the rows of the shadow tree for the page's ids, as far as there are any.
         generation: the drive's current full enumeration; seen items are stamped with it.
+        enumerating: whether that enumeration is under way.
     """
     rows: dict[str, TreeItem] = {}
     for item in items:
@@ -78,7 +98,19 @@ def plan_page(
     return PagePlan(
         rows=tuple(rows.values()),
         fresh=frozenset(key for key, row in rows.items() if row.dirty),
+        news=sum(
+            _is_news(known.get(key), row, enumerating=enumerating) for key, row in rows.items()
+        ),
     )
+
+
+def _is_news(old: TreeItem | None, new: TreeItem, *, enumerating: bool) -> bool:
+    if old is None:
+        return True
+    if enumerating:
+        # Telling of one item again and again, however differently, brings no listing to its end.
+        return old.generation < new.generation
+    return replace(new, dirty=old.dirty) != old
 
 
 def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
@@ -110,6 +142,7 @@ def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
         created_at=_or(new.created_at, old.created_at),
         modified_at=_or(new.modified_at, old.modified_at),
         web_url=new.web_url or old.web_url,
+        origin_id=old.origin_id,
         shared=old.shared if new.shared is None else new.shared,
     )
     if changed(_fingerprint(old), Fingerprint.of(item)):

@@ -42,6 +42,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "It is a OneNote notebook or another package, which has no file content.",
         "Export the pages you need as PDF or DOCX.",
     ),
+    Reason.VAULT: Explanation(
+        _S,
+        "It is the Personal Vault, or lies in it; Microsoft opens that to its owner alone.",
+        "Move the files you need to another folder.",
+    ),
     Reason.SHORTCUT: Explanation(
         _S, "It is a shortcut to another drive.", "Connect the folder it points to."
     ),

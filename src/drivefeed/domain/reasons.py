@@ -22,6 +22,7 @@ class Reason(StrEnum):
     OLDER_THAN_LIMIT = "older_than_limit"
     EMPTY_FILE = "empty_file"
     PACKAGE = "package"
+    VAULT = "vault"
     SHORTCUT = "shortcut"
     MALWARE = "malware"
     UNKNOWN_KIND = "unknown_kind"

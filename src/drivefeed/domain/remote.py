@@ -13,6 +13,7 @@ class ItemKind(StrEnum):
     FOLDER = "folder"
     FILE = "file"
     PACKAGE = "package"
+    VAULT = "vault"
     SHORTCUT = "shortcut"
     UNKNOWN = "unknown"
 

@@ -28,6 +28,7 @@ _KINDS = {
     ItemKind.ROOT: Reason.NOT_A_FILE,
     ItemKind.FOLDER: Reason.NOT_A_FILE,
     ItemKind.PACKAGE: Reason.PACKAGE,
+    ItemKind.VAULT: Reason.VAULT,
     ItemKind.SHORTCUT: Reason.SHORTCUT,
     ItemKind.UNKNOWN: Reason.UNKNOWN_KIND,
 }

@@ -8,7 +8,7 @@ from drivefeed.catalog import pages
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.domain.errors import Throttled, Transient
 from drivefeed.domain.retry import backoff_ms
-from drivefeed.stages.discover import follow_page
+from drivefeed.stages.discover_pages import follow_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from drivefeed.catalog import pages
 from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
+from drivefeed.catalog.tree_identity import welcome_restored_folders
 from drivefeed.catalog.waiting import clear_cured
 from drivefeed.domain.access import CURED_WITH_DRIVE
-from drivefeed.domain.checkpoints import passing
-from drivefeed.domain.errors import CursorExpired, NeedsAttention, Part, Transient
+from drivefeed.domain.errors import NeedsAttention, Part
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import Stage
+from drivefeed.stages.discover_doubts import clear_doubts
+from drivefeed.stages.discover_pages import RoundGivenUp, follow_page
+from drivefeed.stages.discover_routes import find_other_route
 from drivefeed.stages.outcome import Again, Ask, Outcome, Rest
 
 if TYPE_CHECKING:
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
 
 _LONGEST_RUN_SECONDS = 60.0
 _ATTENTION_AGAIN_MS = 5 * 60_000
-MOST_PAGES = 50_000
-"""Pages in one round after which the links are taken to lead in a circle."""
+_SELDOM_AGAIN_MS = 60 * 60_000
+_SELDOM = frozenset({Reason.DRIVE_GONE, Reason.SITE_LOCKED, Reason.NO_ONEDRIVE})
+"""What only changes when an administrator acts; asking for it more often was reported to be all
+that a connector did for days (dust#23575)."""
 
 
 class SubjectStage:
@@ -89,13 +94,22 @@ class Discover(SubjectStage):
             return Rest()
         try:
             return await self._follow(drive)
+        except RoundGivenUp as error:
+            if error.given_up == 1:
+                return Again(error.wait_ms, detail=redact(str(error)))
+            return Ask(error.reason, redact(str(error)), again_after_ms=error.wait_ms)
         except NeedsAttention as error:
-            return Ask(error.reason, redact(str(error)))
+            if await find_other_route(self.catalog, self._source, drive, error):
+                return Again(0)
+            later = _SELDOM_AGAIN_MS if error.reason in _SELDOM else None
+            return Ask(error.reason, redact(str(error)), again_after_ms=later)
 
     async def _follow(self, drive: Drive) -> Outcome:
         started = time.monotonic()
         while time.monotonic() - started < _LONGEST_RUN_SECONDS:
             if drive.settling:
+                await clear_doubts(self.catalog, self._source, drive)
+                await welcome_restored_folders(self.catalog, drive)
                 while await pages.settle_some(self.catalog, drive.drive_id):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
@@ -129,42 +143,6 @@ class Discover(SubjectStage):
                 )
             case _:
                 await pages.calm_drive(self.catalog, claim.subject_id)
-
-
-async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
-    """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
-
-    Anybody may do so at any time but while a round settles: a page that was applied by somebody
-    else in the meantime is not applied again.
-
-    Returns:
-        The drive as it is afterwards.
-
-    Raises:
-        NeedsAttention: the source misbehaves, or may not be read.
-    """
-    if drive.cursor is None and not drive.enumerating:
-        drive = await pages.begin_enumeration(catalog, drive)
-    try:
-        with passing(catalog.checkpoint, "page.fetch"):
-            page = await source.delta(drive.ref, drive.cursor)
-    except CursorExpired:
-        if drive.enumerating and drive.cursor is None:
-            raise Transient(f"Drive '{drive.name}' refuses to start an enumeration.") from None
-        return await pages.begin_enumeration(catalog, drive)
-    if (page.next_link is None) == (page.delta_link is None):
-        raise Transient(f"A page of drive '{drive.name}' has no link, or two.")
-    if page.next_link is not None and page.next_link == drive.cursor:
-        raise NeedsAttention(
-            f"Drive '{drive.name}' keeps naming the same next page.",
-            reason=Reason.SOURCE_MISBEHAVES,
-        )
-    if drive.pages_in_round > MOST_PAGES:
-        raise NeedsAttention(
-            f"Drive '{drive.name}' named more than {MOST_PAGES} pages in one round.",
-            reason=Reason.SOURCE_MISBEHAVES,
-        )
-    return await pages.apply_page(catalog, drive, page)
 
 
 class Admit(SubjectStage):

@@ -11,6 +11,7 @@ from drivefeed.catalog import pages
 from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
 from drivefeed.catalog.files import fetch
 from drivefeed.catalog.imports import advance
+from drivefeed.catalog.pages_rounds import begin_enumeration
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.catalog.tables import connections, coverage, documents, imports, orgs, reminders
 from drivefeed.domain.lifecycle import Event, State
@@ -113,7 +114,7 @@ class Rig:
 
     async def enumerate(self, *contents: Sequence[RemoteItem]) -> None:
         """A whole enumeration as a new generation, settled."""
-        await pages.begin_enumeration(self.catalog, await self.drive())
+        await begin_enumeration(self.catalog, await self.drive())
         await self.apply(*contents)
         await self.settle()
 

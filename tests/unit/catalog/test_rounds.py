@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog import pages
+from drivefeed.catalog.pages_rounds import begin_enumeration
 from drivefeed.catalog.tables import documents, import_events, imports, reminders
 from drivefeed.catalog.tree import count_items
 from drivefeed.domain.lifecycle import Event, State
@@ -32,7 +33,7 @@ async def test_a_new_connection_waits_for_its_first_listing_in_peace(rig: Rig) -
 
 
 async def test_files_are_admitted_at_once_while_the_first_enumeration_runs(rig: Rig) -> None:
-    await pages.begin_enumeration(rig.catalog, await rig.drive())
+    await begin_enumeration(rig.catalog, await rig.drive())
     await rig.apply([*_TREE, file("a", "docs")], ends=False)
     assert await rig.wanted() == {"a": "1"}
     one = await rig.import_of("a")
@@ -42,7 +43,7 @@ async def test_files_are_admitted_at_once_while_the_first_enumeration_runs(rig: 
 
 
 async def test_a_child_that_comes_before_its_parent_waits_for_it(rig: Rig) -> None:
-    await pages.begin_enumeration(rig.catalog, await rig.drive())
+    await begin_enumeration(rig.catalog, await rig.drive())
     await rig.apply([ROOT, file("a", "sub"), folder("docs")], ends=False)
     assert await rig.wanted() == {}
     await rig.apply([folder("sub", "docs")], ends=False)
@@ -59,7 +60,7 @@ async def test_children_and_parents_may_share_a_page_in_any_order(rig: Rig) -> N
 async def test_a_scan_that_ends_in_the_middle_of_the_enumeration_decides_nothing_too_early(
     rig: Rig,
 ) -> None:
-    await pages.begin_enumeration(rig.catalog, await rig.drive())
+    await begin_enumeration(rig.catalog, await rig.drive())
     await rig.apply([ROOT, file("a", "sub")], ends=False)
     await rig.connect(policy=Policy(max_bytes=99))
     await rig.scan()
@@ -94,7 +95,7 @@ async def test_folders_in_a_circle_end_nothing_and_are_decided_when_it_opens(rig
 
 
 async def test_a_page_that_is_replayed_with_an_old_cursor_does_nothing(rig: Rig) -> None:
-    drive = await pages.begin_enumeration(rig.catalog, await rig.drive())
+    drive = await begin_enumeration(rig.catalog, await rig.drive())
     first = rig.page([*_TREE, file("a", "docs")], last=False)
     moved = await pages.apply_page(rig.catalog, drive, first)
     again = await pages.apply_page(rig.catalog, drive, rig.page(gone("a"), last=True))
@@ -315,7 +316,7 @@ async def test_a_refused_file_stays_refused_until_it_changes(rig: Rig) -> None:
 
 async def test_a_new_generation_buries_what_it_did_not_see_only_when_complete(rig: Rig) -> None:
     await rig.enumerate([*_TREE, file("a", "docs"), file("b", "docs")])
-    await pages.begin_enumeration(rig.catalog, await rig.drive())
+    await begin_enumeration(rig.catalog, await rig.drive())
     await rig.apply([*_TREE, file("b", "docs")], ends=False)
     await rig.settle()
     assert set(await rig.wanted()) == {"a", "b"}
@@ -327,10 +328,10 @@ async def test_a_new_generation_buries_what_it_did_not_see_only_when_complete(ri
 async def test_an_enumeration_that_starts_over_forgets_nothing(rig: Rig) -> None:
     await rig.enumerate([*_TREE, file("a", "docs")])
     for _ in range(2):
-        drive = await pages.begin_enumeration(rig.catalog, await rig.drive())
+        drive = await begin_enumeration(rig.catalog, await rig.drive())
         await rig.apply([ROOT, folder("docs")], ends=False)
     stale = replace(drive, generation=drive.generation - 1)
-    assert (await pages.begin_enumeration(rig.catalog, stale)).generation == drive.generation
+    assert (await begin_enumeration(rig.catalog, stale)).generation == drive.generation
     await rig.apply([*_TREE, file("a", "docs")])
     await rig.settle()
     assert await rig.wanted() == {"a": "1"}
@@ -339,7 +340,7 @@ async def test_an_enumeration_that_starts_over_forgets_nothing(rig: Rig) -> None
 
 async def test_a_new_enumeration_admits_a_new_file_at_once(rig: Rig) -> None:
     await rig.enumerate([*_TREE, file("a", "docs")])
-    await pages.begin_enumeration(rig.catalog, await rig.drive())
+    await begin_enumeration(rig.catalog, await rig.drive())
     await rig.apply([ROOT, file("early", "sub"), folder("docs")], ends=False)
     assert await rig.wanted() == {"a": "1"}, "sub was not seen in this generation yet"
     await rig.apply([folder("sub", "docs"), file("late", "sub")], ends=False)

@@ -16,6 +16,7 @@ from drivefeed.catalog import deliveries, heartbeats, pages, reminders
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.imports import advance
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
+from drivefeed.catalog.pages_rounds import begin_enumeration
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.catalog.tables import drives, import_events, imports, orgs
 from drivefeed.catalog.usage_tables import ledger
@@ -81,7 +82,7 @@ async def _claim(catalog: Catalog, subject_id: str, number: int, owner: str) -> 
 
 
 async def test_a_page_is_applied_by_one_of_two(rig: Rig, other: Catalog) -> None:
-    drive = await pages.begin_enumeration(rig.catalog, await rig.drive())
+    drive = await begin_enumeration(rig.catalog, await rig.drive())
     page = rig.page([ROOT, folder("docs"), file("a", "docs"), file("b", "docs")], last=False)
     twice = await asyncio.gather(
         *(pages.apply_page(one, drive, page) for one in (rig.catalog, other, rig.catalog, other))

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from graphsim.bodies import hash_body
 from graphsim.clock import ManualClock
+from graphsim.cursors import Wish
 from graphsim.directory import DirectoryDrive
 from graphsim.errors import GraphError
 from graphsim.items import Item, Profile
 from graphsim.quickxor import quickxor
-from graphsim.rounds import Wish
 from graphsim.seals import Seals
 
 Serve = Callable[[], DirectoryDrive]

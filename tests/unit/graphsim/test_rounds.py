@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsim.clock import ManualClock, iso
+from graphsim.cursors import Page, Wish
 from graphsim.drives import MemoryDrive
 from graphsim.errors import GraphError
 from graphsim.items import Item, Kind, Profile
 from graphsim.rendering import render_item, selected
-from graphsim.rounds import Page, Wish
 from graphsim.seals import Seals
 
 

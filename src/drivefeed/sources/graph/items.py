@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LARGEST = 2**63 - 1
+_LONGEST_ID = 200
+"""Characters. Graph's own ids have about 40; what is longer cannot be kept and is not kept cut."""
+_LONGEST_HASH = 40
 
 
 def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
-    """Read one driveItem; None where it does not even have an id.
+    """Read one driveItem; None where it does not even have an id that can be one.
 
     Args:
         raw: the item's JSON.
     """
     item, clear = wire.read_item(raw)
-    if not item.id:
+    if not item.id or len(item.id) > _LONGEST_ID:
         return None
     times = item.times or wire.FileSystemInfo()
     hashes = (item.file.hashes if item.file else None) or wire.Hashes()
@@ -35,14 +38,14 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
     deleted = _there(item.deleted) or _there(item.removed)
     return RemoteItem(
         item_id=item.id,
-        parent_id=_text(item.parent.id) if item.parent and kind is not ItemKind.ROOT else None,
+        parent_id=_parent(item) if kind is not ItemKind.ROOT else None,
         name=_text(item.name),
         kind=kind,
         size=_size(item.size),
         media_type=_text(item.file.mime_type) if item.file else None,
         etag=_text(item.e_tag),
         ctag=_text(item.c_tag),
-        quick_xor=_text(hashes.quick_xor_hash),
+        quick_xor=_hash(hashes.quick_xor_hash),
         created_at=_millis(times.created_date_time) or _millis(item.created),
         modified_at=_millis(times.last_modified_date_time) or _millis(item.modified),
         web_url=_text(item.web_url),
@@ -66,7 +69,10 @@ def page_of(body: bytes, base_url: str) -> DeltaPage:
     page = wire.read_page(body)
     items = [item_of(raw) for raw in page.value]
     if lost := items.count(None):
-        _log.warning("a page of changes held %d items without an id; they were passed over", lost)
+        _log.warning(
+            "a page of changes held %d items without an id that can be one; they were passed over",
+            lost,
+        )
     kept = tuple(item for item in items if item is not None)
     for link, ends in ((page.next_link, False), (page.delta_link, True)):
         if link is None or link == "":
@@ -91,6 +97,7 @@ def kind_of(item: wire.WireItem) -> ItemKind:
         (item.root, ItemKind.ROOT),
         (item.remote_item, ItemKind.SHORTCUT),
         (item.package, ItemKind.PACKAGE),
+        (_is_vault(item), ItemKind.VAULT),
         (item.bundle, ItemKind.UNKNOWN),
         (item.folder, ItemKind.FOLDER),
         (item.file, ItemKind.FILE),
@@ -98,6 +105,19 @@ def kind_of(item: wire.WireItem) -> ItemKind:
         if _there(facet):
             return kind
     return ItemKind.UNKNOWN
+
+
+def _is_vault(item: wire.WireItem) -> bool:
+    return item.special is not None and (item.special.name or "").casefold() == "vault"
+
+
+def _parent(item: wire.WireItem) -> str | None:
+    found = _text(item.parent.id) if item.parent else None
+    return found if found and len(found) <= _LONGEST_ID else None
+
+
+def _hash(value: str | None) -> str | None:
+    return _text(value) if value and len(value) <= _LONGEST_HASH else None
 
 
 def _there(facet: object) -> bool:

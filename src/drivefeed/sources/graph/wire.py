@@ -25,6 +25,8 @@ SELECT = (
     "remoteItem",
     "bundle",
     "root",
+    # Tells the Personal Vault from other folders.
+    "specialFolder",
     # Without this one, tombstones arrive looking like living items.
     "deleted",
     "malware",
@@ -57,6 +59,12 @@ class ParentReference(msgspec.Struct, rename="camel"):
     drive_id: str | None = None
 
 
+class SpecialFolder(msgspec.Struct):
+    """Says that a folder has a purpose of its own, by a name for programs."""
+
+    name: str | None = None
+
+
 class FileSystemInfo(msgspec.Struct, rename="camel"):
     """Times as the person's device recorded them."""
 
@@ -80,6 +88,7 @@ class WireItem(msgspec.Struct):
     file: FileFacet | None = None
     folder: Any = None
     package: Any = None
+    special: SpecialFolder | None = msgspec.field(default=None, name="specialFolder")
     bundle: Any = None
     root: Any = None
     malware: Any = None
@@ -110,6 +119,9 @@ _page = msgspec.json.Decoder(WirePage)
 _item = msgspec.json.Decoder(WireItem)
 _drive = msgspec.json.Decoder(WireDrive)
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoders raise; the last one for what is nested too deeply."""
+
 _ESSENTIAL = {"parent", "file"}
 """Fields without which we cannot say what an item is, if they are there but make no sense."""
 
@@ -122,8 +134,21 @@ def read_page(body: bytes) -> WirePage:
     """
     try:
         return _page.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Transient(f"Microsoft Graph answered with an unreadable page ({error}).") from error
+    except _UNREADABLE as error:
+        raise Transient(
+            f"Microsoft Graph answered with {_instead_of_json(body, error)}."
+        ) from error
+
+
+def _instead_of_json(body: bytes, error: Exception) -> str:
+    if body.lstrip()[:1] == b"<":
+        return (
+            "a web page instead of the changes; look whether a proxy or a sign-in page stands "
+            "between this machine and Microsoft"
+        )
+    if isinstance(error, RecursionError):
+        return "a page that is nested deeper than any reader follows"
+    return f"an unreadable page ({error})"
 
 
 def read_drive(body: bytes) -> WireDrive:
@@ -142,7 +167,7 @@ def read_item(raw: bytes | msgspec.Raw) -> tuple[WireItem, bool]:
     """Read an item, however odd; the second value is False where its nature stayed unclear."""
     try:
         return _item.decode(raw), True
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return _salvage(bytes(raw))
 
 
@@ -152,18 +177,27 @@ def _salvage(raw: bytes) -> tuple[WireItem, bool]:
         # As floats, because Python refuses to read integers of more than 4,300 digits.
         found = json.loads(raw.decode("utf-8", "replace"), parse_int=float)
     except (ValueError, RecursionError):
-        found = None
+        found = _shallow(raw)
     item = WireItem()
     if not isinstance(found, dict):
         return item, False
     clear = True
     for known in msgspec.structs.fields(WireItem):
-        value = _sound(found.get(known.encode_name))
         try:
+            value = _sound(found.get(known.encode_name))
             setattr(item, known.name, msgspec.convert(value, known.type))
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, RecursionError):
             clear = clear and known.name not in _ESSENTIAL
     return item, clear
+
+
+def _shallow(raw: bytes) -> dict[str, Any] | None:
+    """Read what is plain text in an item that is nested too deeply elsewhere; None without any."""
+    try:
+        parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        return {name: msgspec.json.decode(part) for name, part in parts.items() if part[:1] == b'"'}
+    except _UNREADABLE:
+        return None
 
 
 def _sound(value: Any) -> Any:
