@@ -17,6 +17,7 @@ from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.dialect import insert
 from drivefeed.catalog.documents import load, settle_into, wanting_nothing
 from drivefeed.catalog.leaving import admitted_elsewhere
+from drivefeed.catalog.pages_rounds import FRESH_ROUND
 from drivefeed.catalog.tables import (
     connections,
     coverage,
@@ -265,12 +266,11 @@ async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]
             update(drives)
             .where(drives.c.id == receipt.drive_id)
             .values(
-                cursor=None,
-                enumerating=False,
-                settling=False,
-                pages_in_round=0,
-                last_round_at=None,
-                detail=None,
+                {
+                    **FRESH_ROUND,
+                    "cursor": None, "enumerating": False, "settling": False, "given_up": 0,
+                    "last_round_at": None, "failing_since": None, "detail": None,
+                }
             )
         )
         some = select(items.c.item_id).where(items.c.drive_id == receipt.drive_id).limit(_ITEMS)

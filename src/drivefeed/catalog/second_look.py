@@ -106,7 +106,7 @@ async def _misjudged_in(
         if not words and verdict.admitted and (row is None or row["leaving"] is None):
             words = _wrong_document(drive, one, line, document, other)
         if words:
-            key = Admission.document_id_of(drive, one.item_id)
+            key = Admission.document_id_of(drive, one)
             wrong.append(Misjudged(one.item_id, key, words))
     return wrong
 
