@@ -1,14 +1,16 @@
-"""The rows about downloads; see :mod:`quirks.switches`."""
+"""The rows about downloads and full listings; see :mod:`quirks.switches`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import deciding
+from drivefeed.catalog.rereading import Answer
 from drivefeed.domain import redact
 from drivefeed.domain.errors import Permanent
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import detect
+from drivefeed.services import drive_check
 from drivefeed.sources.graph import download, errors
 from drivefeed.sources.graph.download import GraphDownload
 from drivefeed.stages import transfer
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _WIRE = "quirks/test_download_wire.py::test_"
 _CONTENT = "quirks/test_download_content.py::test_"
+_RECONCILE = "integration/verify/test_reconcile.py::test_"
 _DOWNLOAD = "sources.graph.download.GraphDownload"
 _TRANSFER = "stages.transfer"
 
@@ -143,6 +146,7 @@ def _everything_is_wanted(patch: pytest.MonkeyPatch) -> None:
 
 def _folders_are_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deciding, "FOLDERS", frozenset())
+    _everything_is_wanted(patch)
 
 
 def _size_is_believed(patch: pytest.MonkeyPatch) -> None:
@@ -153,6 +157,21 @@ def _compound_files_are_workbooks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(detect, "_compound_type", lambda *_: detect.XLS)
 
 
+def _listings_are_not_followed(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(*_: Any) -> int:
+        return 0
+
+    patch.setattr(drive_check, "take_answers", nothing)
+
+
+def _listings_are_believed(patch: pytest.MonkeyPatch) -> None:
+    async def gone(self: Any, _: Any, one: Any, row: Any) -> Any:
+        del self
+        return Answer(one.item_id, row, None)
+
+    patch.setattr(drive_check.DriveCheck, "_answer", gone)
+
+
 def _no_status(status: int) -> Off:
     def off(patch: pytest.MonkeyPatch) -> None:
         patch.setitem(errors._BY_STATUS, status, lambda *_: None)
@@ -161,6 +180,20 @@ def _no_status(status: int) -> Off:
 
 
 DOWNLOADS = (
+    Switch(
+        "17b",
+        "tombstones and changes that are lost",
+        "services.drive_check.DriveCheck",
+        f"{_RECONCILE}lost_and_missed",
+        _listings_are_not_followed,
+    ),
+    Switch(
+        "20",
+        "a listing that leaves items out",
+        "services.drive_check.DriveCheck._answer",
+        f"{_RECONCILE}a_listing_that_is_wrong",
+        _listings_are_believed,
+    ),
     Switch(
         "51",
         "a download host that must see no token",

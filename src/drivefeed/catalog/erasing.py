@@ -268,8 +268,13 @@ async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]
             .values(
                 {
                     **FRESH_ROUND,
-                    "cursor": None, "enumerating": False, "settling": False, "given_up": 0,
-                    "last_round_at": None, "failing_since": None, "detail": None,
+                    "cursor": None,
+                    "enumerating": False,
+                    "settling": False,
+                    "given_up": 0,
+                    "last_round_at": None,
+                    "failing_since": None,
+                    "detail": None,
                 }
             )
         )

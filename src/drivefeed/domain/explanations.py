@@ -61,7 +61,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "Report it with the output of 'drivefeed why'.",
     ),
     Reason.FORGOTTEN: Explanation(
-        _S, "Somebody asked to forget it.", "Retry it to import it again."
+        _S,
+        "Somebody had it forgotten: its content was erased, and no listing brings it back.",
+        "'drivefeed forget PATH --undo' imports it again.",
     ),
     Reason.UNSUPPORTED_TYPE: Explanation(
         _R,

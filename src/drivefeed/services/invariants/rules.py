@@ -186,37 +186,37 @@ INVARIANTS = (
     Invariant(
         "not_live",
         "What search shows is what is wanted.",
-        f"A restart makes nothing worse. {_REPAIR}",
+        "'drivefeed verify --repair' writes once more what follows from the facts.",
         _not_live,
     ),
     Invariant(
         "missing_in_store",
         "Every stored version has its object, whole.",
-        "Put the object back from a backup of the store, or import the file again.",
+        "'drivefeed verify --repair' imports the file again; nothing is charged.",
         _missing_in_store,
     ),
     Invariant(
         "extra_in_store",
         "The store holds no object of a version that ended, and none that nobody knows.",
-        "Remove what somebody else put there. An object of an ended round is removed by hand too.",
+        "'drivefeed verify --repair' removes what bears a name of ours; what is somebody else's, by hand.",
         _extra_in_store,
     ),
     Invariant(
         "bytes_differ",
         "An object has the bytes that were copied from the source.",
-        "Something changed the object behind drivefeed's back: put it back, or import again.",
+        "'drivefeed verify --repair' imports the file again; find out what changed the object.",
         _bytes_differ,
     ),
     Invariant(
         "missing_in_index",
         "Every chunk of a live version is in the index, and shown.",
-        "'drivefeed reindex' builds the index anew from the store.",
+        "'drivefeed verify --repair' makes them again; if many are lost, 'drivefeed reindex' does.",
         _missing_in_index,
     ),
     Invariant(
         "extra_in_index",
         "The index holds the chunks of settled versions alone, and shows those that are live.",
-        "'drivefeed reindex' builds the index anew from the store.",
+        "'drivefeed verify --repair' removes the others.",
         _extra_in_index,
     ),
     Invariant(
@@ -240,19 +240,19 @@ INVARIANTS = (
     Invariant(
         "usage",
         "Counters are the sums of the ledger, and no pages are held for what is at rest.",
-        f"'drivefeed usage recount' tells more. {_REPAIR}",
+        "'drivefeed verify --repair' adds the counters up anew; 'drivefeed usage recount' tells more.",
         _usage,
     ),
     Invariant(
         "due_at_rest",
         "Nothing is due for what is at rest.",
-        f"It does no harm and comes to nothing. {_REPAIR}",
+        "It does no harm and comes to nothing; 'drivefeed verify --repair' clears it.",
         _due_at_rest,
     ),
     Invariant(
         "forgotten",
         "What is under way has its next step due, or says what it waits for.",
-        "'drivefeed retry' makes the next step due.",
+        "'drivefeed verify --repair' makes the next step due.",
         _forgotten,
     ),
     Invariant(
