@@ -253,7 +253,7 @@ async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
     """
     from drivefeed.catalog.accounts import find_account
     from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
-    from drivefeed.catalog.erasing import disconnected_at
+    from drivefeed.catalog.receipts import disconnected_at
     from drivefeed.domain.policies import declared_policy
 
     try:

@@ -13,7 +13,7 @@ from drivefeed.catalog import reminders
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA
 from drivefeed.catalog.engine import now_of
-from drivefeed.catalog.erasing import forget_receipts
+from drivefeed.catalog.receipts import SETTINGS, forget_receipts
 from drivefeed.catalog.sources import connection_of, drive_in, wake_drive
 from drivefeed.catalog.tables import accounts, connections, drives, orgs
 from drivefeed.domain.errors import NotFound
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.model import Policy
     from drivefeed.domain.remote import RemoteDrive
-
-
-SETTINGS = "settings"
-"""Who connects the folders of the settings, at each start."""
 
 
 async def ensure_org(catalog: Catalog, name: str) -> str:
@@ -182,8 +178,7 @@ async def connect(
 ) -> str:
     """Connect a folder, or change the policy of one that is connected.
 
-    Returns:
-        The connection's id.
+    Returns: the connection's id.
     """
     wanted = Wanted(drive_id, root_item_id, name, policy)
     async with catalog.write("connect") as connection:
@@ -224,8 +219,7 @@ async def connect_in(
     """
     drive = await drive_in(connection, wanted.drive_id)
     known = await _known(connection, wanted.drive_id, wanted.root_item_id)
-    if actor != SETTINGS:
-        await forget_receipts(connection, wanted.drive_id, wanted.root_item_id)
+    await forget_receipts(connection, wanted.drive_id, wanted.root_item_id, actor=actor)
     before = None if known is None else connection_of(known)
     values: dict[str, Any] = {
         "name": wanted.name,

@@ -7,23 +7,22 @@ done again; how far it came is the receipt, a fact of the catalog that holds ids
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, delete, exists, func, or_, select, update
 
 from drivefeed.catalog.audit_log import record
-from drivefeed.catalog.dialect import insert
 from drivefeed.catalog.documents import load, settle_into, wanting_nothing
 from drivefeed.catalog.leaving import admitted_elsewhere
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
+from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts
+from drivefeed.catalog.signing_out import sign_out_in
 from drivefeed.catalog.tables import (
     connections,
     coverage,
     documents,
     drives,
-    facts,
     import_events,
     imports,
     index_jobs,
@@ -41,57 +40,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
 
-_FACT: Final = "receipt:"
 _CHUNK: Final = 200
 _ITEMS: Final = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a connection that was disconnected. It holds no name and no content.
-
-    Attributes:
-        policy: ``keep`` or ``erase``.
-        documents: how many documents were erased with it.
-        imports: how many versions of them had ended by then, each with its object and points gone.
-        charged_kept: whether the entries of the ledger stay; they always do.
-        items: rows of the shadow tree that went; 0 where other connections use the drive.
-        signed_out: whether the credential of its account went too.
-        ended_at: when all of it was done; None before.
-    """
-
-    connection_id: str
-    org_id: str
-    drive_id: str
-    root_item_id: str
-    policy: str
-    at: int
-    documents: int = 0
-    imports: int = 0
-    items: int = 0
-    signed_out: bool = False
-    ended_at: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
-
-async def receipts(catalog: Catalog) -> list[Receipt]:
-    """Return all receipts, the oldest first."""
-    async with catalog.read() as connection:
-        rows = await connection.execute(select(facts.c.value).where(facts.c.name.startswith(_FACT)))
-        found = [Receipt(**json.loads(value)) for value in rows.scalars()]
-    return sorted(found, key=lambda one: one.at)
-
-
-async def _keep(connection: AsyncConnection, one: Receipt) -> Receipt:
-    value = json.dumps(one.as_dict())
-    statement = insert(connection, facts).values(name=f"{_FACT}{one.connection_id}", value=value)
-    await connection.execute(
-        statement.on_conflict_do_update(index_elements=["name"], set_={"value": value})
-    )
-    return one
 
 
 async def disconnect(
@@ -100,6 +50,12 @@ async def disconnect(
     """Stop a connection for good; with ``erases``, what it brought is to be erased.
 
     Kept documents stay searchable as they are, and follow the source no more.
+
+    Args:
+        signed_out: whether the credential of its account goes too.
+
+    Raises:
+        NeedsAttention: others use that account, so nothing was changed.
     """
     now = catalog.clock.now()
     receipt = Receipt(
@@ -113,6 +69,8 @@ async def disconnect(
         ended_at=None if erases else now,
     )
     async with catalog.write("disconnect") as connection:
+        if signed_out:
+            await sign_out_in(connection, each)
         await connection.execute(
             update(connections)
             .where(connections.c.id == each.connection_id)
@@ -126,29 +84,7 @@ async def disconnect(
             subject_id=each.connection_id,
             after={"policy": receipt.policy},
         )
-        return await _keep(connection, receipt)
-
-
-async def disconnected_at(catalog: Catalog, drive_id: str, root_item_id: str) -> Receipt | None:
-    """Return the receipt of a folder whose connection was disconnected last; None without one."""
-    for one in reversed(await receipts(catalog)):
-        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
-            return one
-    return None
-
-
-async def forget_receipts(connection: AsyncConnection, drive_id: str, root_item_id: str) -> None:
-    """A folder is connected again: that it was disconnected does not keep it away any more."""
-    rows = await connection.execute(
-        select(facts.c.name, facts.c.value).where(facts.c.name.startswith(_FACT))
-    )
-    for name, value in list(rows):
-        one = Receipt(**json.loads(value))
-        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
-            kept = replace(one, root_item_id="")
-            await connection.execute(
-                update(facts).where(facts.c.name == name).values(value=json.dumps(kept.as_dict()))
-            )
+        return await keep_receipt(connection, receipt)
 
 
 async def withdraw_some(catalog: Catalog, receipt: Receipt) -> bool:
@@ -236,7 +172,7 @@ async def purge_some(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool 
         receipt = replace(
             receipt, documents=receipt.documents + len(ids), imports=receipt.imports + count
         )
-        return await _keep(connection, receipt), True
+        return await keep_receipt(connection, receipt), True
 
 
 async def _clear_words(connection: AsyncConnection, ids: Sequence[str]) -> int:
@@ -283,7 +219,7 @@ async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]
             delete(items).where(items.c.drive_id == receipt.drive_id, items.c.item_id.in_(some))
         )
         receipt = replace(receipt, items=receipt.items + gone.rowcount)
-        return await _keep(connection, receipt), gone.rowcount == _ITEMS
+        return await keep_receipt(connection, receipt), gone.rowcount == _ITEMS
 
 
 async def end_erasing(catalog: Catalog, receipt: Receipt) -> Receipt:
@@ -293,7 +229,7 @@ async def end_erasing(catalog: Catalog, receipt: Receipt) -> Receipt:
         await connection.execute(delete(coverage).where(coverage.c.connection_id == mine))
         await connection.execute(delete(reminders).where(reminders.c.subject_id == mine))
         await connection.execute(delete(connections).where(connections.c.id == mine))
-        return await _keep(connection, replace(receipt, ended_at=catalog.clock.now()))
+        return await keep_receipt(connection, replace(receipt, ended_at=catalog.clock.now()))
 
 
 async def erased_left(catalog: Catalog) -> list[tuple[str, str]]:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from drivefeed.catalog.scratch_rows import Suspect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+
+    from drivefeed.catalog.scratch_rows import Seen
 
 T = TypeVar("T")
 
@@ -32,37 +35,6 @@ _TABLES: Final = """
     CREATE INDEX IF NOT EXISTS suspects_open ON suspects (id) WHERE state = 'open';
     CREATE INDEX IF NOT EXISTS suspects_below ON suspects (parent);
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """An item as a listing saw it."""
-
-    item_id: str
-    parent_id: str | None
-    name: str
-    is_file: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """An item about which listing and tree disagree.
-
-    Attributes:
-        parent_id: where it lies: as listed, or as the tree says where it was not listed.
-        doubt: ``unseen``, ``unknown`` or ``differs``.
-        state: ``open``, or what its own answer showed: ``same``, ``gone``, ``differs``,
-            ``unknown``, ``unclear``.
-        asked: how often it was asked for without an answer.
-        told: whether a finding tells of it already.
-    """
-
-    item_id: str
-    parent_id: str | None
-    doubt: str
-    state: str = "open"
-    asked: int = 0
-    told: bool = False
 
 
 class Scratch:

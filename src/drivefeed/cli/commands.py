@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access, keep, roles
+from drivefeed.cli import access, keep, mend, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -192,44 +192,6 @@ def removals(
     decide_removals(which, approve=approve, discard=discard, as_json=as_json)
 
 
-def forget(
-    path: Annotated[str, typer.Argument(help="The end of a file's path, or its item id.")],
-    *,
-    undo: Annotated[bool, typer.Option("--undo", help="Take it in again.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Erase one file now, and leave it out from now on, whatever is listed; --undo ends that."""
-    from drivefeed.cli.leaving import forget_files
-
-    forget_files(path, undo=undo, as_json=as_json)
-
-
-def verify(
-    connection: Annotated[
-        str | None, typer.Option("--connection", help="Name or id of one connection; all without.")
-    ] = None,
-    *,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
-    foreign: Annotated[
-        bool,
-        typer.Option(
-            "--foreign", help="With --repair: also remove what drivefeed did not name itself."
-        ),
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Compare source, catalog, store and index; exit code 1 if they do not agree.
-
-    A repair downloads and charges nothing that it need not, and removes nothing that the source
-    has not been asked about.
-    """
-    if foreign and not repair:
-        raise typer.BadParameter("--foreign goes with --repair.")
-    from drivefeed.cli.verify import show_certificate
-
-    show_certificate(connection, repair=repair, foreign=foreign, as_json=as_json)
-
-
 def doctor(
     *,
     strict: Annotated[
@@ -321,9 +283,9 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
-    "Decide": (retry, pause, resume, removals, forget, reindex),
+    "Decide": (retry, pause, resume, removals, mend.forget, reindex),
     "Connect": (access.probe, access.registration),
-    "Examine": (verify, doctor, health, support_bundle, queues, board_env, version),
+    "Examine": (mend.verify, doctor, health, support_bundle, queues, board_env, version),
     "Keep": (keep.backup, keep.restore),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from drivefeed.catalog.erasing import Receipt, disconnect, receipts, withdraw_some
+from drivefeed.catalog.erasing import disconnect, withdraw_some
 from drivefeed.catalog.forgetting import forget, forgotten_ids, remember
 from drivefeed.catalog.passport import near_misses, passports
-from drivefeed.catalog.signing_out import sign_out_after
+from drivefeed.catalog.receipts import Receipt, receipts
 from drivefeed.cli.connection_work import one_connection
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -47,8 +47,6 @@ async def _disconnect(
         each = await one_connection(catalog, which)
         if erase and not yes and not _confirmed(each, as_json=as_json):
             raise typer.Abort
-        if sign_out:
-            await sign_out_after(catalog, each)
         receipt = await disconnect(
             catalog, each, erases=erase, signed_out=sign_out, actor=os_user()
         )

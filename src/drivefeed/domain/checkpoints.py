@@ -135,7 +135,6 @@ COMMITS: dict[str, str] = {
     "session.end": "Somebody signs out of the status page.",
     "session.forget": "Sessions and links that ended long ago are forgotten.",
     "settling": "Some of the decisions of a finished round are made.",
-    "sign_out": "The credential of an account that nothing uses goes.",
     "unattended": "A retry on the board clears a question to a person.",
     "wake": "Drives are due to be looked at.",
 }

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from drivefeed.catalog.erasing import erased_left, receipts
+from drivefeed.catalog.erasing import erased_left
 from drivefeed.catalog.mending import documents_in
 from drivefeed.catalog.progress import Progress, progress_of
+from drivefeed.catalog.receipts import receipts
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.explanations import explain
 from drivefeed.domain.identity import point_id

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.scratch import Suspect
+    from drivefeed.catalog.scratch_rows import Suspect
     from drivefeed.domain.model import Connection
     from drivefeed.ports import Source
 

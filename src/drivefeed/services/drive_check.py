@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.deciding import FOLDERS
 from drivefeed.catalog.rereading import Answer, differs, take_answers, tree_rows
-from drivefeed.catalog.scratch import Seen, Suspect
+from drivefeed.catalog.scratch_rows import Seen, Suspect
 from drivefeed.catalog.tree import items_after
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, NotFound, Permanent, Transient
 from drivefeed.domain.reasons import Reason

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.catalog.erasing import (
-    Receipt,
-    clear_tree,
-    end_erasing,
-    purge_some,
-    receipts,
-    withdraw_some,
-)
+from drivefeed.catalog.erasing import clear_tree, end_erasing, purge_some, withdraw_some
 from drivefeed.catalog.heartbeats import release_lease, take_lease
+from drivefeed.catalog.receipts import Receipt, receipts
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:

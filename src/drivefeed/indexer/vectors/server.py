@@ -25,6 +25,7 @@ from drivefeed.indexer.vectors.payload import (
 from drivefeed.indexer.vectors.server_client import in_process, remote
 from drivefeed.indexer.vectors.server_collection import filter_for, open_collection
 from drivefeed.indexer.vectors.server_errors import translated
+from drivefeed.indexer.vectors.server_points import ids_of, remove_ids
 from drivefeed.outbound import Outbound
 from drivefeed.ports import SearchHit
 
@@ -188,35 +189,12 @@ class ServerIndex:
 
     async def points_of(self, *, import_id: str, round_: int) -> list[str]:
         """Return the ids of a round's points; see :class:`~drivefeed.ports.VectorIndex`."""
-        found: list[str] = []
-        offset: Any = None
-        while True:
-            async with self._session("list points") as client:
-                records, offset = await client.scroll(
-                    self._collection,
-                    scroll_filter=filter_for(of_round(import_id, round_) if import_id else []),
-                    limit=_SCROLL,
-                    offset=offset,
-                    with_payload=["import_id", "round"],
-                )
-            found += [
-                str(one.id) for one in records if owner_of(one.payload)[:2] == (import_id, round_)
-            ]
-            if offset is None:
-                return found
+        return await ids_of(self._session, self._collection, import_id, round_)
 
     async def remove_points(self, ids: Sequence[str]) -> int:
         """Remove points by their ids; return how many there were."""
-        from qdrant_client import models
-
         async with self._session("remove points") as client:
-            there = await client.retrieve(
-                self._collection, list(ids), with_payload=False, with_vectors=False
-            )
-            if there:
-                selector = models.PointIdsList(points=[one.id for one in there])
-                await client.delete(self._collection, points_selector=selector, wait=True)
-            return len(there)
+            return await remove_ids(client, self._collection, ids)
 
     async def check(self) -> None:
         """Check that the server answers and the collection fits the embedding model.

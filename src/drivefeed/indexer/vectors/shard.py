@@ -10,9 +10,7 @@ Booleans are kept as 0 and 1 here: in qdrant-edge-py 0.9, ``MatchValue(True)`` a
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
@@ -20,6 +18,7 @@ from drivefeed.domain.gate import LEAST_ROOM
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.vectors import identity
 from drivefeed.indexer.vectors.bm25 import Bm25
+from drivefeed.indexer.vectors.folder_lock import locked
 from drivefeed.indexer.vectors.fusion import depth, fuse
 from drivefeed.indexer.vectors.payload import (
     DENSE,
@@ -40,9 +39,6 @@ NEVER_INDEX: Final = 2**50
 """Kilobytes of vectors from which an approximate index is built: never, search stays exact.
 Building one blocks all calls (3.6 s for 10,000 points on two cores)."""
 
-_LOCK_PATIENCE: Final = 3.0
-"""Seconds to wait for a child process that lost its parent and is just ending."""
-
 Found = tuple[str, float, dict[str, Any]]
 """Point id, fused score, payload."""
 
@@ -59,7 +55,7 @@ class Shard:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(folder)
+            self._lock = locked(folder)
             self._shard = self._opened(made_for)
         except OSError as error:
             raise PartDown(
@@ -287,22 +283,3 @@ def _restored(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _number_if_boolean(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
-
-
-def _locked(folder: Path) -> Any:
-    file = (folder / "lock").open("w")
-    deadline = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                file.close()
-                raise NeedsAttention(
-                    f"Another process is using the vector index in {folder}. Stop it, or give "
-                    "this one a data folder of its own; several machines share a Qdrant server.",
-                    reason=Reason.MISCONFIGURED,
-                ) from None
-            time.sleep(0.05)
-        else:
-            return file

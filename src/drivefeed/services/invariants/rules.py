@@ -198,7 +198,7 @@ INVARIANTS = (
     Invariant(
         "extra_in_store",
         "The store holds no object of a version that ended, and none that nobody knows.",
-        "'drivefeed verify --repair' removes what bears a name of ours; what is somebody else's, by hand.",
+        "'drivefeed verify --repair' removes what bears a name of ours; remove the rest by hand.",
         _extra_in_store,
     ),
     Invariant(
@@ -240,7 +240,7 @@ INVARIANTS = (
     Invariant(
         "usage",
         "Counters are the sums of the ledger, and no pages are held for what is at rest.",
-        "'drivefeed verify --repair' adds the counters up anew; 'drivefeed usage recount' tells more.",
+        "'drivefeed verify --repair' adds them up anew; 'drivefeed usage recount' tells more.",
         _usage,
     ),
     Invariant(

@@ -1,0 +1,54 @@
+"""Points of a Qdrant server by their ids: listed, and removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from drivefeed.indexer.vectors.payload import of_round, owner_of
+from drivefeed.indexer.vectors.server_collection import filter_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+_SCROLL: Final = 1_000
+
+
+async def ids_of(
+    session: Callable[[str], AbstractAsyncContextManager[Any]],
+    collection: str,
+    import_id: str,
+    round_: int,
+) -> list[str]:
+    """Return the ids of a round's points; for ("", 0), of those that are none of ours.
+
+    Args:
+        session: opens the client for a page of points.
+    """
+    found: list[str] = []
+    offset: Any = None
+    while True:
+        async with session("list points") as client:
+            records, offset = await client.scroll(
+                collection,
+                scroll_filter=filter_for(of_round(import_id, round_) if import_id else []),
+                limit=_SCROLL,
+                offset=offset,
+                with_payload=["import_id", "round"],
+            )
+        found += [
+            str(one.id) for one in records if owner_of(one.payload)[:2] == (import_id, round_)
+        ]
+        if offset is None:
+            return found
+
+
+async def remove_ids(client: Any, collection: str, ids: Sequence[str]) -> int:
+    """Remove points by their ids; return how many there were."""
+    from qdrant_client import models
+
+    there = await client.retrieve(collection, list(ids), with_payload=False, with_vectors=False)
+    if there:
+        selector = models.PointIdsList(points=[one.id for one in there])
+        await client.delete(collection, points_selector=selector, wait=True)
+    return len(there)
