@@ -176,10 +176,7 @@ async def connect(
     policy: Policy,
     actor: str = SETTINGS,
 ) -> str:
-    """Connect a folder, or change the policy of one that is connected.
-
-    Returns: the connection's id.
-    """
+    """Connect a folder, or change the policy of one that is connected; return its id."""
     wanted = Wanted(drive_id, root_item_id, name, policy)
     async with catalog.write("connect") as connection:
         return await connect_in(connection, wanted, fresh_id=catalog.ids.new(), actor=actor)
