@@ -48,6 +48,7 @@ from drivefeed.settings_folders import (  # noqa: E402 - path first
 from drivefeed.settings_keeping import (  # noqa: E402 - path first
     BacklogSettings,
     DiskSettings,
+    ReconcileSettings,
     RetentionSettings,
 )
 from drivefeed.settings_outward import (  # noqa: E402 - path first
@@ -288,6 +289,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "embedding": lambda: settings(EmbeddingSettings, "DRIVEFEED_EMBEDDING__"),
         "notices": lambda: settings(ChannelSettings),
         "watch": lambda: settings(WatchSettings, "DRIVEFEED_WATCH__"),
+        "reconcile": lambda: settings(ReconcileSettings, "DRIVEFEED_RECONCILE__"),
         "disk": lambda: settings(DiskSettings, "DRIVEFEED_DISK__"),
         "backlog": lambda: settings(BacklogSettings, "DRIVEFEED_BACKLOG__"),
         "retention": lambda: settings(RetentionSettings, "DRIVEFEED_RETENTION__"),

@@ -11,9 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_accounts
-from drivefeed.domain.errors import NeedsAttention, NotFound
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
-from drivefeed.domain.remote import DriveRef
 from drivefeed.outward import outbound_of
 from drivefeed.system import SystemClock, SystemIds, no_checkpoint
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from drivefeed.indexer.search import Searcher
     from drivefeed.ports import Checkpoint, Clock, Ids, IngestionBackend, ObjectStore
     from drivefeed.settings import Settings
-    from drivefeed.settings_folders import AccountSettings, ConnectionSettings
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.sources.graph.source import GraphSource
     from drivefeed.stages.backends import Backends
@@ -237,64 +235,3 @@ def backend_credentials(settings: Settings) -> dict[str, Credential]:
         )
         for name, one in settings.backends.items()
     }
-
-
-async def load_accounts(parts: Parts) -> None:
-    """Open accounts that were added or changed since; cheap where none was."""
-    await parts.signing.book.refresh()
-
-
-async def add_account(parts: Parts, account: AccountSettings) -> str:
-    """Make one account of the settings known; return its id."""
-    account_id = await parts.signing.declare(account)
-    await load_accounts(parts)
-    return account_id
-
-
-async def add_connection(parts: Parts, wanted: ConnectionSettings) -> str:
-    """Resolve a folder once, to ids, and connect it; return the connection's id.
-
-    Raises:
-        NeedsAttention: the account or the folder does not exist, or may not be read.
-    """
-    from drivefeed.catalog.accounts import find_account
-    from drivefeed.catalog.connecting import connect, ensure_drive, policy_at
-    from drivefeed.domain.policies import declared_policy
-
-    try:
-        account = await find_account(parts.catalog, wanted.account)
-    except NotFound as error:
-        raise NeedsAttention(
-            f"A connection names the account '{wanted.account}', and there is none of that name.",
-            reason=Reason.MISCONFIGURED,
-        ) from error
-    ref = DriveRef(account.account_id, wanted.drive_id)
-    remote = await parts.source.drive(ref)
-    try:
-        root = await parts.source.item_by_path(ref, wanted.folder)
-    except NotFound as error:
-        raise NeedsAttention(
-            f"Drive '{remote.name}' has no folder '{wanted.folder}'.",
-            reason=Reason.FOLDER_GONE,
-        ) from error
-    drive_id = await ensure_drive(
-        parts.catalog,
-        org_id=account.org_id,
-        account_id=account.account_id,
-        cloud=account.cloud,
-        remote=remote,
-        interval_ms=int(parts.settings.poll_seconds * 1000),
-    )
-    known = await policy_at(parts.catalog, drive_id, root.item_id)
-    return await connect(
-        parts.catalog,
-        drive_id=drive_id,
-        root_item_id=root.item_id,
-        name=wanted.name or wanted.folder or remote.name,
-        policy=declared_policy(wanted.policy, now=parts.catalog.clock.now(), known=known),
-    )
-
-
-async def connect_all(parts: Parts) -> list[str]:
-    """Connect every folder of the settings; return the connections' ids."""
-    return [await add_connection(parts, wanted) for wanted in parts.settings.connections]

@@ -14,9 +14,10 @@ from drivefeed.catalog.collection_rows import Made
 from drivefeed.catalog.collections import collections_of, remember_active
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.collection import Collection
 from drivefeed.indexer.lending import Lending
 from drivefeed.indexer.providers import HERE, EmbeddingChoice, open_embedder
-from drivefeed.indexer.shelf import Collection, Shelf
+from drivefeed.indexer.shelf import Shelf
 from drivefeed.indexer.vectors import identity
 from drivefeed.outward import outbound_of
 

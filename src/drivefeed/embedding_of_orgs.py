@@ -27,9 +27,10 @@ from drivefeed.embedding import (
     open_shelf,
     target_of,
 )
+from drivefeed.indexer.collection import Collection
 from drivefeed.indexer.library import Library
 from drivefeed.indexer.providers import EmbeddingChoice
-from drivefeed.indexer.shelf import Collection, Shelf
+from drivefeed.indexer.shelf import Shelf
 from drivefeed.indexer.unopened import Unopened
 from drivefeed.telemetry import log
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import open_reindexing
-from drivefeed.bootstrap import connect_all
+from drivefeed.declared_folders import connect_all
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.services.idle_sign_ins import LOOK_EVERY_SECONDS, refresh_idle_sign_ins
 from drivefeed.telemetry import log

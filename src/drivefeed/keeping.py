@@ -16,13 +16,18 @@ from drivefeed.services.books import LOOK_SECONDS as BOOKS_SECONDS
 from drivefeed.services.books import let_in_who_need_not_wait
 from drivefeed.services.budgets import LOOK_SECONDS as BUDGET_SECONDS
 from drivefeed.services.budgets import BudgetBoard
+from drivefeed.services.erasing import TICK_SECONDS as ERASING_SECONDS
+from drivefeed.services.erasing import Erasures
 from drivefeed.services.gate import Gatekeeper, Place
+from drivefeed.services.reconcile import TICK_SECONDS as RECONCILE_SECONDS
+from drivefeed.services.reconcile import Reconcile
 from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
 from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
 from drivefeed.services.subscriptions import TICK_SECONDS as SUBSCRIPTION_SECONDS
 from drivefeed.services.subscriptions import Subscribing
+from drivefeed.sources.graph.budget import Lane
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
     from drivefeed.ports import Queue
     from drivefeed.services.schedule import Schedule
     from drivefeed.settings import Settings
+
+RECONCILE_FOLDER = "reconcile"
+"""Below the data folder: the scratch files of listings under way."""
 
 
 def retention_of(settings: Settings, catalog: Catalog, owner: str) -> Retention:
@@ -85,6 +93,18 @@ def subscribing_of(parts: Parts, owner: str) -> Subscribing:
     )
 
 
+def reconcile_of(parts: Parts, owner: str) -> Reconcile:
+    """Return what lists drives in full now and then."""
+    settings = parts.settings
+    return Reconcile(
+        parts.catalog,
+        parts.source.at(Lane.VERIFY),
+        settings.data_dir / RECONCILE_FOLDER,
+        every_ms=int(settings.reconcile.every_hours * 3600 * 1000),
+        owner=owner,
+    )
+
+
 def watch_budgets(schedule: Schedule, parts: Parts, *, tells: bool) -> None:
     """Have it told on a schedule how the budgets at Microsoft stand.
 
@@ -96,7 +116,7 @@ def watch_budgets(schedule: Schedule, parts: Parts, *, tells: bool) -> None:
 
 
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
-    """Have the recovery from a restore, the retention and the subscriptions run on a schedule.
+    """Have recovery, retention, subscriptions, erasures and reconcile run on a schedule.
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
@@ -113,3 +133,7 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
     schedule.revisit_ms = round(parts.settings.notifications.revisit_seconds * 1000)
     subscribing = subscribing_of(parts, owner)
     schedule.every(SUBSCRIPTION_SECONDS, "subscriptions", subscribing.tick)
+    schedule.every(ERASING_SECONDS, "erasing", Erasures(parts.catalog, owner=owner).tick)
+    if parts.settings.reconcile.every_hours:
+        reconcile = reconcile_of(parts, owner)
+        schedule.every(RECONCILE_SECONDS, "reconcile", reconcile.tick)

@@ -678,7 +678,18 @@ class VectorIndex(Protocol):
         ...
 
     def rounds(self, *, org_id: str | None = None) -> AsyncIterator[RoundRow]:
-        """Yield what there is of each round in the index, or of those of one organization."""
+        """Yield what there is of each round in the index, or of those of one organization.
+
+        Points that are none of ours are told as round 0 of an import with an empty id.
+        """
+        ...
+
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of all points of a round; of those that are none of ours with ("", 0)."""
+        ...
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
         ...
 
     async def check(self) -> None:

@@ -41,7 +41,12 @@ from drivefeed.settings_folders import (
     ConnectionSettings,
     TenantSettings,
 )
-from drivefeed.settings_keeping import BacklogSettings, DiskSettings, RetentionSettings
+from drivefeed.settings_keeping import (
+    BacklogSettings,
+    DiskSettings,
+    ReconcileSettings,
+    RetentionSettings,
+)
 from drivefeed.settings_outward import (
     Channels,
     NotificationSettings,
@@ -179,6 +184,9 @@ class Settings(BaseSettings):
     )
     notices: Channels = Field(default=[], description="Where notices go.")
     watch: WatchSettings = Field(default=WatchSettings(), description="What is worth a notice.")
+    reconcile: ReconcileSettings = Field(
+        default=ReconcileSettings(), description="How often drives are listed in full."
+    )
     disk: DiskSettings = Field(default=DiskSettings(), description="How full the disks may get.")
     backlog: BacklogSettings = Field(
         default=BacklogSettings(), description="How much may wait to be indexed."

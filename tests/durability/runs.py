@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LATER = "durability.scenes_kept"
 HELD = 4
 """So often a service refuses: more often than lives die of noting it."""
+LEAVING = "durability.scenes_leaving"
 
 
 def small(day: Day) -> None:
@@ -135,6 +136,29 @@ def backend(day: Day) -> None:
     day.run.down()
 
 
+def leaving(day: Day) -> None:
+    """Things are mended, forgotten and remembered; the folder leaves, and comes back."""
+    small(day)
+    day.run.plays("mend", of=LEAVING)
+    day.comes_to_rest("after a repair")
+    day.run.down()
+    day.run.plays("forgotten", of=LEAVING)
+    day.comes_to_rest("after a file was remembered")
+    day.run.down()
+    day.run.plays("disconnected", of=LEAVING)
+    day.run.up(until=lambda: _is_erased(day), what="a whole receipt")
+    day.run.down()
+    assert not day.run.rows("SELECT 1 FROM items")
+    day.run.plays("connected", of=LEAVING)
+    day.comes_to_rest("of a folder that came back")
+    day.run.down()
+
+
+def _is_erased(day: Day) -> bool:
+    rows = day.run.rows("SELECT value FROM facts WHERE name LIKE 'receipt:%'")
+    return bool(rows) and json.loads(rows[0]["value"])["ended_at"] is not None
+
+
 RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
     "office": (
         office,
@@ -161,6 +185,13 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
     "keeping": (
         keeping,
         ("budgets", "retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
+    ),
+    "leaving": (
+        leaving,
+        (
+            *("disconnect", "erase.", "forget", "remember", "mend."),
+            *("reconcile.", "reread"),
+        ),
     ),
     "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }

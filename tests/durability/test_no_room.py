@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select, update
 
-from drivefeed.bootstrap import connect_all
 from drivefeed.catalog.tables import documents, imports, reminders
+from drivefeed.declared_folders import connect_all
 from drivefeed.domain.gate import OPEN, Gate
 from drivefeed.domain.identity import object_key
 from drivefeed.domain.reasons import Reason

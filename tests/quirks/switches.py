@@ -8,7 +8,7 @@ whatever folder their tests are in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -26,32 +26,15 @@ from drivefeed.sources.graph import items as graph_items
 from drivefeed.stages import discover, discover_pages
 from drivefeed.stages.imports import ImportStage
 from drivefeed.stages.transfer import Transfer
+from quirks.switch import Switch
+from quirks.switches_download import DOWNLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    Off = Callable[[pytest.MonkeyPatch], None]
-
-
-@dataclass(frozen=True)
-class Switch:
-    """One row.
-
-    Attributes:
-        quirk: its number in the list, with a letter where it has several sides; ``-`` for none.
-        words: what the service does.
-        where: the function that handles it.
-        tests: a file of tests and the beginning of their names.
-        off: takes the handling out.
-    """
-
-    quirk: str
-    words: str
-    where: str
-    tests: str
-    off: Off
+    from quirks.switch import Off
 
 
 # --- switches: each takes one handling out ------------------------------------------------------
@@ -819,4 +802,5 @@ SWITCHES = (
     Switch(
         "-", "nesting without end", f"{_GRAPH}.wire.read_page", f"{_BAD}what", _depth_is_a_defect
     ),
+    *DOWNLOADS,
 )

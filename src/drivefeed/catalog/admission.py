@@ -81,7 +81,7 @@ async def admit(
     fresh = [one for one in admissions if one.document_id not in known]
     await _create(connection, drive, fresh, now=now, lane=lane)
     old = [one for one in admissions if one.document_id in known]
-    aliases = await _aliases(connection, [one.import_id for one in old])
+    aliases = await aliases_of(connection, [one.import_id for one in old])
     moved = await _place(connection, old)
     for one in old:
         before, siblings = known[one.document_id]
@@ -120,7 +120,7 @@ async def _welcome_back(
     return True
 
 
-async def _aliases(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, str]:
+async def aliases_of(connection: AsyncConnection, ids: Sequence[str]) -> dict[str, str]:
     """Versions that turned out to hold the bytes of another version stand for that one."""
     found: dict[str, str] = {}
     for batch in batches(ids):

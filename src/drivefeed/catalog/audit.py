@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, select
 
 from drivefeed.catalog.ledger import CHARGE
 from drivefeed.catalog.tables import (
-    coverage,
     documents,
     imports,
     index_jobs,
-    items,
     reminders,
 )
 from drivefeed.catalog.usage_tables import ledger
@@ -42,6 +40,7 @@ class Version:
         chunks: how many points it has; None while it is not settled.
         wanted: whether its document wants it.
         live: whether it is what search shows.
+        shown: what the index was last told to show of it; None where that is not known.
         indexed_here: whether its points are in our own index; not those of other backends.
         waits: whether a person is asked, or a condition waited for.
         due: the stage that is due for it, now or later; None for none.
@@ -60,6 +59,7 @@ class Version:
     waits: bool
     due: str | None
     indexed_here: bool = True
+    shown: bool | None = None
 
     @property
     def name(self) -> str:
@@ -82,6 +82,7 @@ class Books:
 
     Attributes:
         hidden: documents whose live version is not an import that is known: by id, what they name.
+        dangling: the same of what they want.
         submissions: how many jobs of the embedded backend are done or to be done, by key.
     """
 
@@ -89,6 +90,7 @@ class Books:
     hidden: dict[str, str]
     charges: list[Charge]
     submissions: dict[str, int]
+    dangling: dict[str, str] = field(default_factory=dict)
 
 
 async def read_books(catalog: Catalog) -> Books:
@@ -114,8 +116,15 @@ async def read_books(catalog: Catalog) -> Books:
                 ),
             )
         )
+        unknown = await connection.execute(
+            select(documents.c.id, documents.c.wanted_import_id).where(
+                documents.c.wanted_import_id.is_not(None),
+                documents.c.wanted_import_id.not_in(select(imports.c.id)),
+            )
+        )
         return Books(
             versions=versions,
+            dangling={str(key): str(named) for key, named in unknown},
             hidden={str(key): str(named) for key, named in lost},
             charges=charges,
             submissions={str(key): int(count) for key, count in jobs},
@@ -173,42 +182,5 @@ def _version(row: RowMapping) -> Version:
         live=(row["live_import_id"], row["live_round"]) == (row["id"], row["round"]),
         waits=row["attention"] is not None or row["hold"] is not None,
         due=row["due"],
+        shown=row["shown"],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredItem:
-    """A file a connection knows, as the tree last saw it."""
-
-    item_id: str
-    name: str
-    quick_xor: str | None
-    etag: str | None
-    leaving: bool
-
-
-async def covered_items(
-    catalog: Catalog, connection_id: str, drive_id: str
-) -> dict[str, CoveredItem]:
-    """Return all files a connection admitted or skipped."""
-    async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(
-                coverage.c.item_id,
-                coverage.c.leaving,
-                items.c.name,
-                items.c.quick_xor,
-                items.c.etag,
-            )
-            .join(
-                items,
-                and_(items.c.item_id == coverage.c.item_id, items.c.drive_id == drive_id),
-            )
-            .where(coverage.c.connection_id == connection_id)
-        )
-        return {
-            row.item_id: CoveredItem(
-                row.item_id, row.name, row.quick_xor, row.etag, row.leaving is not None
-            )
-            for row in rows
-        }

@@ -13,6 +13,7 @@ from drivefeed.catalog import reminders
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA
 from drivefeed.catalog.engine import now_of
+from drivefeed.catalog.receipts import SETTINGS, forget_receipts
 from drivefeed.catalog.sources import connection_of, drive_in, wake_drive
 from drivefeed.catalog.tables import accounts, connections, drives, orgs
 from drivefeed.domain.errors import NotFound
@@ -173,13 +174,9 @@ async def connect(
     root_item_id: str,
     name: str,
     policy: Policy,
-    actor: str = "settings",
+    actor: str = SETTINGS,
 ) -> str:
-    """Connect a folder, or change the policy of one that is connected.
-
-    Returns:
-        The connection's id.
-    """
+    """Connect a folder, or change the policy of one that is connected; return its id."""
     wanted = Wanted(drive_id, root_item_id, name, policy)
     async with catalog.write("connect") as connection:
         return await connect_in(connection, wanted, fresh_id=catalog.ids.new(), actor=actor)
@@ -219,6 +216,7 @@ async def connect_in(
     """
     drive = await drive_in(connection, wanted.drive_id)
     known = await _known(connection, wanted.drive_id, wanted.root_item_id)
+    await forget_receipts(connection, wanted.drive_id, wanted.root_item_id, actor=actor)
     before = None if known is None else connection_of(known)
     values: dict[str, Any] = {
         "name": wanted.name,

@@ -61,6 +61,11 @@ class File:
         """Whether no connection wants it if it has a sensitivity label."""
         return bool(self.policies) and all(one.labelled == "exclude" for one in self.policies)
 
+    @property
+    def most_bytes(self) -> int | None:
+        """The largest size that any of its connections wants; None where none of them flows."""
+        return max((one.max_bytes for one in self.policies), default=None)
+
     def deadline_ms(self, default: int) -> int:
         """Return how long a backend may take for it: the shortest deadline of its connections."""
         return min((one.deadline_ms or default for one in self.policies), default=default)

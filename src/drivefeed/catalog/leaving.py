@@ -99,7 +99,7 @@ async def apply_leaving(
             await connection.execute(
                 update(coverage).where(*where).values(admitted=False, leaving=None)
             )
-        if await _admitted_elsewhere(connection, row["document_id"]):
+        if await admitted_elsewhere(connection, row["document_id"]):
             continue
         before, imports = known[row["document_id"]]
         document = wanting_nothing(
@@ -109,7 +109,8 @@ async def apply_leaving(
     return len(leaving)
 
 
-async def _admitted_elsewhere(connection: AsyncConnection, document_id: str) -> bool:
+async def admitted_elsewhere(connection: AsyncConnection, document_id: str) -> bool:
+    """Tell whether any connection still admits a document."""
     row = await connection.execute(
         select(func.count())
         .select_from(coverage)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access, keep, roles
+from drivefeed.cli import access, keep, mend, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -193,13 +193,6 @@ def removals(
     decide_removals(which, approve=approve, discard=discard, as_json=as_json)
 
 
-def verify(*, as_json: Json = False) -> None:
-    """Compare source, catalog, store and index; exit code 1 if they do not agree."""
-    from drivefeed.cli.verify import show_certificate
-
-    show_certificate(as_json=as_json)
-
-
 def doctor(
     *,
     strict: Annotated[
@@ -292,9 +285,9 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),
-    "Decide": (retry, pause, resume, removals, reindex),
+    "Decide": (retry, pause, resume, removals, mend.forget, reindex),
     "Connect": (access.probe, access.registration),
-    "Examine": (verify, doctor, health, support_bundle, queues, board_env, version),
+    "Examine": (mend.verify, doctor, health, support_bundle, queues, board_env, version),
     "Keep": (keep.backup, keep.restore),
 }
 """The commands, in the order and under the headings in which ``--help`` shows them."""

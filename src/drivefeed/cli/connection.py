@@ -64,6 +64,40 @@ def resume(which: _Which, *, as_json: _Json = False) -> None:
     pause_connections(which, paused=False, as_json=as_json)
 
 
+@app.command()
+def disconnect(
+    which: _Which,
+    *,
+    erase: Annotated[
+        bool,
+        typer.Option("--erase/--keep", help="Erase what it brought, or keep it searchable."),
+    ],
+    sign_out: Annotated[
+        bool, typer.Option("--sign-out", help="Also remove the credential of its account.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before erasing.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Stop following a folder for good, and keep or erase what it brought; gives a receipt."""
+    from drivefeed.cli.leaving import disconnect_one
+
+    disconnect_one(which, erase=erase, sign_out=sign_out, yes=yes, as_json=as_json)
+
+
+@app.command()
+def receipt(
+    which: Annotated[
+        str | None, typer.Argument(help="Id of a connection that was disconnected; all without.")
+    ] = None,
+    *,
+    as_json: _Json = False,
+) -> None:
+    """Show what became of connections that were disconnected; ids and numbers, no content."""
+    from drivefeed.cli.leaving import show_receipts
+
+    show_receipts(which, as_json=as_json)
+
+
 @app.command("set")
 @with_policy_flags
 def set_options(

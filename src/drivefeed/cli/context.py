@@ -45,6 +45,7 @@ _LOOKING = frozenset(
         *("board-env", "browse", "plan", "probe", "registration", "notices", "version", "demo"),
         *("account list", "account show", "account test", "account certificate"),
         *("org list", "key list", "connection list", "connection show", "connections plan"),
+        "connection receipt",
         "secrets status",
     }
 )

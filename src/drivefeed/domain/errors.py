@@ -5,6 +5,7 @@ only these::
 
     DrivefeedError
     ├── Transient        try the same step again soon (an attempt is used)
+    │   └── InUse        somebody has the file locked: try again much later (none is used)
     ├── Throttled        wait as long as told (no attempt is used)
     ├── PartDown         a part (store, backend, index, source) is down; its breaker opens
     ├── Permanent        this file cannot be imported, for a reason of the closed list
@@ -40,6 +41,10 @@ class DrivefeedError(Exception):
 
 class Transient(DrivefeedError):
     """A fault that may pass: the same step is tried again after a backoff."""
+
+
+class InUse(Transient):
+    """Somebody has the file locked or checked out, and the source gives it to nobody else."""
 
 
 class Throttled(DrivefeedError):

@@ -61,7 +61,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "Report it with the output of 'drivefeed why'.",
     ),
     Reason.FORGOTTEN: Explanation(
-        _S, "Somebody asked to forget it.", "Retry it to import it again."
+        _S,
+        "Somebody had it forgotten: its content was erased, and no listing brings it back.",
+        "'drivefeed forget PATH --undo' imports it again.",
     ),
     Reason.UNSUPPORTED_TYPE: Explanation(
         _R,
@@ -154,6 +156,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _H,
         "The connection has quiet hours now, in which no transfer starts.",
         "Nothing: it goes on when they are over. 'drivefeed connection set' changes them.",
+    ),
+    Reason.LOCKED_AT_SOURCE: Explanation(
+        _H,
+        "Somebody has the file checked out or locked, and Microsoft gives it to nobody else.",
+        "Nothing: it is tried each quarter of an hour. Checking the file in ends it sooner.",
     ),
     Reason.WAITING_FOR_SOURCE: Explanation(
         _H, "Microsoft Graph does not answer.", "Nothing: it goes on when Graph answers again."

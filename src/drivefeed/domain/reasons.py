@@ -51,6 +51,7 @@ class Reason(StrEnum):
     QUOTA = "quota"
     PAUSED = "paused"
     QUIET_HOURS = "quiet_hours"
+    LOCKED_AT_SOURCE = "locked_at_source"
     WAITING_FOR_SOURCE = "waiting_for_source"
     WAITING_FOR_STORE = "waiting_for_store"
     WAITING_FOR_BACKEND = "waiting_for_backend"

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
+    from drivefeed.indexer.collection import Collection
     from drivefeed.indexer.extract import ExtractionPool
     from drivefeed.indexer.library import Library
     from drivefeed.indexer.model import Chunk, Extraction, Limits
     from drivefeed.indexer.pause import Pause
-    from drivefeed.indexer.shelf import Collection, Shelf
+    from drivefeed.indexer.shelf import Shelf
     from drivefeed.ports import (
         Checkpoint,
         Embedder,

@@ -158,6 +158,19 @@ class Library:
             async for row in shelf.rounds():
                 yield row
 
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of all points of a round in use; ("", 0) names those that are not ours."""
+        shelves = await self._of_import(import_id) if import_id else self._everywhere()
+        return [
+            point_id
+            for shelf in shelves
+            for point_id in await shelf.points_of(import_id=import_id, round_=round_)
+        ]
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many were in use."""
+        return sum([await shelf.remove_points(ids) for shelf in self._everywhere()])
+
     async def tidy(self) -> int:
         """Remove from the house what organizations with a collection of their own have there.
 

@@ -18,77 +18,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.errors import Transient
+from drivefeed.indexer.collection import Collection, Users
 from drivefeed.indexer.pause import Pause
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from drivefeed.ports import Embedder, Point, RoundRow, SearchFilter, SearchHit, VectorIndex
+    from drivefeed.ports import Point, RoundRow, SearchFilter, SearchHit, VectorIndex
 
 
 class Swapped(Transient):
     """Another collection was put in use: begin again with that one."""
-
-
-class Users:
-    """Counts who uses something, so that its removal can wait for them."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._none = asyncio.Event()
-
-    @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
-        """Be one of them."""
-        self._count += 1
-        self._none.clear()
-        try:
-            yield
-        finally:
-            self._count -= 1
-            if not self._count:
-                self._none.set()
-
-    async def gone(self) -> None:
-        """Wait until there is none."""
-        if self._count:
-            await self._none.wait()
-
-
-@dataclass(slots=True, eq=False)
-class Collection:
-    """An index and the embedder that its vectors are made with.
-
-    Attributes:
-        name: as the catalog knows it.
-        choice: the organization's choice that opened the embedder, and its revision; None where
-            the settings did.
-    """
-
-    name: str
-    embedder: Embedder
-    index: VectorIndex
-    choice: tuple[str, int] | None = None
-    _users: Users = field(default_factory=Users)
-
-    @asynccontextmanager
-    async def kept_open(self) -> AsyncIterator[Collection]:
-        """Keep it from being removed."""
-        async with self._users.counted():
-            yield self
-
-    async def unused(self) -> None:
-        """Wait until nobody uses it."""
-        await self._users.gone()
-
-    async def aclose(self) -> None:
-        """Close index and embedder."""
-        await self.index.aclose()
-        await self.embedder.aclose()
 
 
 class Shelf:
@@ -260,6 +203,17 @@ class Shelf:
         """Remove all points of an organization from the collection in use."""
         async with self.writing() as one:
             return await one.index.remove_of(org_id=org_id)
+
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of a round's points in the collection in use."""
+        async with self.using() as one:
+            return await one.index.points_of(import_id=import_id, round_=round_)
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many were in use."""
+        async with self._each() as indexes:
+            counts = [await index.remove_points(ids) for index in indexes]
+        return counts[-1]
 
     async def check(self) -> None:
         """Check that the collection in use answers and fits its embedding model.

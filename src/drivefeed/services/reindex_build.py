@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reindexing import Beside
+    from drivefeed.indexer.collection import Collection
     from drivefeed.indexer.indexing import Indexing
-    from drivefeed.indexer.shelf import Collection, Shelf
+    from drivefeed.indexer.shelf import Shelf
     from drivefeed.ports import Submission
 
 _AT_ONCE = 50

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.collection_rows import Collections, Made
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.collection import Collection
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.library import Library
-    from drivefeed.indexer.shelf import Collection
 
     OpenCollection = Callable[[Made], Awaitable[Collection]]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drivefeed.catalog import imports as catalog_imports
@@ -15,18 +12,18 @@ from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.domain.budget import Lane
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
-from drivefeed.domain.errors import AlreadyExists, NotFound, Part, Permanent, Transient
+from drivefeed.domain.errors import AlreadyExists, InUse, NotFound, Part, Permanent, Transient
 from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
-from drivefeed.domain.quickxor import QuickXor
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.scope import LABELLED_TYPES, ending
 from drivefeed.ports import Stage
 from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
+from drivefeed.stages.sums import Sums, require_size
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
@@ -38,30 +35,15 @@ if TYPE_CHECKING:
 _OCTETS = "application/octet-stream"
 _EDITED_AGAIN_MS = 5_000
 _NO_ROOM_AGAIN_MS = 5_000
+_IN_USE_AGAIN_MS = 15 * 60_000
 
 
-@dataclass(slots=True)
-class _Sums:
-    """Size and hashes of a stream, while it passes."""
+class _LaterError(Exception):
+    """The file cannot be copied now; ``outcome`` says when to try again."""
 
-    size: int
-    sha256: hashlib._Hash
-    quick_xor: QuickXor
-
-    @classmethod
-    def empty(cls) -> _Sums:
-        return cls(0, hashlib.sha256(), QuickXor())
-
-    def _update(self, piece: bytes) -> None:
-        self.size += len(piece)
-        self.sha256.update(piece)
-        self.quick_xor.update(piece)
-
-    async def watch(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Pass a stream through; hashing happens off the event loop."""
-        async for piece in pieces:
-            await asyncio.to_thread(self._update, piece)
-            yield piece
+    def __init__(self, outcome: Again) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
 
 
 class Transfer(ImportStage):
@@ -103,14 +85,10 @@ class Transfer(ImportStage):
         if not await self.has_pages(task):
             return None
         await self._refuse_labelled(task)
-        sums = await self._bytes(task)
-        integrity = _integrity(task, sums)
-        if integrity == "server_modified" and await self._was_edited(task):
-            with passing(self.checkpoint, "transfer.discard"):
-                await self._store.delete(task.object_key)
-            return Again(
-                _EDITED_AGAIN_MS, detail=f"'{task.file.name}' was edited while it was copied"
-            )
+        try:
+            sums, integrity = await self._checked_bytes(task)
+        except _LaterError as later:
+            return later.outcome
         sha256 = sums.sha256.hexdigest()
         facts = {"size": sums.size, "sha256": sha256, "integrity": integrity}
         twin = await self._twin(task, sha256)
@@ -168,20 +146,48 @@ class Transfer(ImportStage):
             counted = await self._count_pages(task.object_key, task.file.name)
         return task.estimate if counted is None else Need(counted, counted=True)
 
-    async def _bytes(self, task: Task) -> _Sums:
+    async def _checked_bytes(self, task: Task) -> tuple[Sums, str]:
+        """Make sure that the object is there, and compare it with the listing.
+
+        Bytes unlike the listed hash are fetched once more, since nothing else would tell of a
+        transfer that went wrong in silence; what comes again, while the listing stands, is taken.
+
+        Raises:
+            _LaterError: the listing does not stand, or somebody has the file locked.
+        """
+        was_there = await self._store.stat(task.object_key) is not None
+        sums = await self._bytes(task)
+        integrity = _integrity(task, sums)
+        if integrity != "server_modified":
+            return sums, integrity
+        is_edited = await self._was_edited(task)
+        if is_edited or not was_there:
+            with passing(self.checkpoint, "transfer.discard"):
+                await self._store.delete(task.object_key)
+        if is_edited:
+            words = f"'{task.file.name}' was edited while it was copied"
+            raise _LaterError(Again(_EDITED_AGAIN_MS, detail=words))
+        if not was_there:
+            sums = await self._bytes(task)
+        return sums, _integrity(task, sums)
+
+    async def _bytes(self, task: Task) -> Sums:
         """Make sure that the object is there, and return its sums."""
         if await self._store.stat(task.object_key) is not None:
             return await self._adopt(task)
-        sums = _Sums.empty()
+        sums = Sums.empty()
         try:
             await self._copy(task, sums)
+        except InUse as error:
+            outcome = Again(_IN_USE_AGAIN_MS, hold=Reason.LOCKED_AT_SOURCE, detail=str(error))
+            raise _LaterError(outcome) from error
         except NotFound as error:
             raise _gone(task.file.name) from error
         except AlreadyExists:
             return await self._adopt(task)
         return sums
 
-    async def _copy(self, task: Task, sums: _Sums) -> None:
+    async def _copy(self, task: Task, sums: Sums) -> None:
         file = task.file
         if file.drive is None or file.item_id is None:
             raise Transient(f"'{file.name}' has no place in a drive to be copied from.")
@@ -190,16 +196,17 @@ class Transfer(ImportStage):
                 body = await stack.enter_async_context(
                     self._source.at(_lane(task)).download(file.drive, file.item_id)
                 )
+            require_size(body.size, file.most_bytes)
             with passing(self.checkpoint, "transfer.put"):
                 await self._store.put(
                     task.object_key,
-                    sums.watch(body.chunks()),
+                    sums.watch(body.chunks(), file.most_bytes),
                     content_type=file.media_type or _OCTETS,
                     size=body.size,
                 )
 
-    async def _adopt(self, task: Task) -> _Sums:
-        sums = _Sums.empty()
+    async def _adopt(self, task: Task) -> Sums:
+        sums = Sums.empty()
         async for _ in sums.watch(self._store.read(task.object_key)):
             pass
         return sums
@@ -237,7 +244,7 @@ def _lane(task: Task) -> Lane:
     return Lane.CHANGES if task.claim.lane == LANE_FRESH else Lane.BACKFILL
 
 
-def _integrity(task: Task, sums: _Sums) -> str:
+def _integrity(task: Task, sums: Sums) -> str:
     """Compare what arrived with what was listed for this version.
 
     SharePoint rewrites some Office files after an upload, so bytes that differ from the listed

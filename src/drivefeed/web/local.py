@@ -40,10 +40,11 @@ _LONGEST_SOCKET_PATH = 100
 """A little under what Linux (108) and macOS (104) allow."""
 _MOST_HITS: Final = 100
 _HITS: Final = 10
+_MOST_POINTS: Final = 10_000
 
 
 class LocalApi:
-    """Serves search, the index's rounds, reindexing, health and metrics on a Unix socket.
+    """Serves search, the index, reindexing, health and metrics on a Unix socket.
 
     Args:
         folder: the data folder, where commands look for the socket's path.
@@ -115,6 +116,8 @@ class LocalApi:
                 *health_routes(self._health),
                 Route("/v1/search", self._search),
                 Route("/v1/index/rounds", self._rounds),
+                Route("/v1/index/points", self._points),
+                Route("/v1/index/points", self._remove_points, methods=["DELETE"]),
                 Route("/v1/index/reindex", reindexing.look),
                 Route("/v1/index/reindex", reindexing.start, methods=["POST"]),
                 Route("/v1/index/reindex", reindexing.cancel, methods=["DELETE"]),
@@ -140,6 +143,20 @@ class LocalApi:
                 yield json.dumps(one) + "\n"
 
         return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    async def _points(self, request: Request) -> Response:
+        asked = request.query_params
+        import_id, number = asked.get("import_id"), asked.get("number", "")
+        if import_id is None or not number.isdecimal():
+            return JSONResponse({"error": "Points are those of an import_id and a number."}, 400)
+        found = await self._index.points_of(import_id=import_id, round_=int(number))
+        return JSONResponse(found)
+
+    async def _remove_points(self, request: Request) -> Response:
+        ids = await request.json()
+        if not isinstance(ids, list) or len(ids) > _MOST_POINTS:
+            return JSONResponse({"error": f"At most {_MOST_POINTS} ids of points are taken."}, 400)
+        return JSONResponse(await self._index.remove_points([str(one) for one in ids]))
 
 
 class _Reindexing:

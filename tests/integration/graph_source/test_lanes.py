@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from drivefeed.bootstrap import connect_all
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.catalog.tables import drives, imports
+from drivefeed.declared_folders import connect_all
 from drivefeed.domain.budget import Lane
 from drivefeed.settings import ConnectionSettings
 from graphsim.serving import serve

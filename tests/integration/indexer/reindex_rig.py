@@ -15,11 +15,12 @@ from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.catalog.owners import CatalogOwners
 from drivefeed.domain.identity import object_key
 from drivefeed.domain.lifecycle import Event
+from drivefeed.indexer.collection import Collection
 from drivefeed.indexer.indexing import Indexing
 from drivefeed.indexer.library import Library
 from drivefeed.indexer.model import Limits
 from drivefeed.indexer.providers import EmbeddingChoice, open_embedder
-from drivefeed.indexer.shelf import Collection, Shelf
+from drivefeed.indexer.shelf import Shelf
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import SearchFilter, Submission
 from drivefeed.services.reindex import Reindexing

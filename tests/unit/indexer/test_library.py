@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from drivefeed.indexer.collection import Collection
 from drivefeed.indexer.lending import Lending
 from drivefeed.indexer.library import Library
 from drivefeed.indexer.providers import EmbeddingChoice, open_embedder
-from drivefeed.indexer.shelf import Collection, Shelf, Swapped
+from drivefeed.indexer.shelf import Shelf, Swapped
 from support.clock import ManualClock
 
 

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from drivefeed.indexer.shelf import Collection, Shelf, Swapped
+from drivefeed.indexer.collection import Collection
+from drivefeed.indexer.shelf import Shelf, Swapped
 
 
 class Notes:

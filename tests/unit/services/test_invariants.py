@@ -27,6 +27,7 @@ LIVE = Version(
     live=True,
     waits=False,
     due=None,
+    shown=True,
 )
 OLD = replace(
     LIVE,
@@ -80,7 +81,11 @@ LIVE_ELSEWHERE = versions(replace(LIVE, indexed_here=False), OLD)
 """What another backend shows is not looked for in our own index."""
 
 BROKEN: dict[str, list[Callable[[], Facts]]] = {
-    "not_live": [lambda: books(hidden={"other": "gone"})],
+    "not_live": [
+        lambda: books(hidden={"other": "gone"}),
+        lambda: books(dangling={"other": "gone"}),
+        lambda: versions(replace(LIVE, shown=None), OLD),
+    ],
     "missing_in_store": [
         lambda: replace(GOOD, objects={}),
         lambda: replace(GOOD, objects={LIVE.object_key: 4}),

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from drivefeed.indexer.collection import Collection
 from drivefeed.indexer.library import Library
 from drivefeed.indexer.search import Searcher
-from drivefeed.indexer.shelf import Collection, Shelf
+from drivefeed.indexer.shelf import Shelf
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import Point, SearchFilter
 

@@ -131,6 +131,21 @@ class EdgeIndex:
         for (import_id, round_, live), points in sorted(counts.items()):
             yield import_id, round_, live, points
 
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of a round's points; see :class:`~drivefeed.ports.VectorIndex`."""
+        must = of_round(import_id, round_) if import_id else []
+        found: list[str] = []
+        offset: str | None = None
+        while True:
+            rows, offset = await self._call("ids", must, offset, _SCROLL)
+            found += [point_id for point_id, *owner in rows if owner == [import_id, round_]]
+            if offset is None:
+                return found
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
+        return int(await self._call("remove_ids", list(ids)))
+
     async def check(self) -> None:
         """Check that the index opens and fits the embedding model.
 

@@ -33,7 +33,7 @@ LENGTH: Final = 4
 """Bytes of a frame's length."""
 
 _PR_SET_PDEATHSIG: Final = 1  # <linux/prctl.h>
-_WRITES: Final = frozenset({"upsert", "update", "remove"})
+_WRITES: Final = frozenset({"upsert", "update", "remove", "remove_ids"})
 _UNANSWERED: Final = 64
 _PIECE: Final = 1 << 20
 _IDLE_SECONDS: Final = 2.0
@@ -96,6 +96,8 @@ class Service:
             "remove": shard.remove,
             "count": shard.count,
             "scroll": shard.scroll,
+            "ids": shard.ids,
+            "remove_ids": shard.remove_ids,
         }
 
     def run(self) -> None:

@@ -96,6 +96,18 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Point:
     )
 
 
+def owner_of(payload: Mapping[str, Any] | None) -> tuple[str, int, bool]:
+    """Return import id, round and live flag of a payload.
+
+    A payload that is none of ours belongs to round 0 of an import without a name.
+    """
+    found = payload or {}
+    import_id, round_ = found.get("import_id"), found.get("round")
+    if not isinstance(import_id, str) or not isinstance(round_, int):
+        return "", 0, bool(found.get("live"))
+    return import_id, round_, bool(found.get("live"))
+
+
 def placement(name: str, folders: tuple[str, ...]) -> dict[str, Any]:
     """Return the part of the payload that changes when a file is renamed or moved."""
     return {"name": clean(name), "folders": list(folders)}

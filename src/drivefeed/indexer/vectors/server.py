@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from drivefeed.indexer.vectors.fusion import depth, fuse
 from drivefeed.indexer.vectors.identity import FIRST_PROVIDER, Identity
 from drivefeed.indexer.vectors.payload import (
-    DENSE,
-    SPARSE,
     Condition,
     check_dimension,
-    conditions,
     from_payload,
     of_org,
     of_round,
+    owner_of,
     placement,
-    to_payload,
-    vector_of,
 )
 from drivefeed.indexer.vectors.server_client import in_process, remote
 from drivefeed.indexer.vectors.server_collection import filter_for, open_collection
 from drivefeed.indexer.vectors.server_errors import translated
+from drivefeed.indexer.vectors.server_points import ids_of, remove_ids, requests_for, structs_of
 from drivefeed.outbound import Outbound
 from drivefeed.ports import SearchHit
 
@@ -112,7 +109,9 @@ class ServerIndex:
         for start in range(0, len(points), _BATCH):
             batch = points[start : start + _BATCH]
             async with self._session("write points") as client:
-                structs = await asyncio.to_thread(self._structs, batch)
+                structs = await asyncio.to_thread(
+                    structs_of, self._encoder(), self._made_for.dimension, batch
+                )
                 await client.upsert(self._collection, points=structs, wait=True)
 
     async def search(
@@ -129,7 +128,8 @@ class ServerIndex:
         check_dimension(numbers, self._made_for.dimension)
         async with self._session("search") as client:
             answers = await client.query_batch_points(
-                self._collection, requests=self._requests(numbers, text, where, depth(limit))
+                self._collection,
+                requests=requests_for(self._encoder(), numbers, text, where, depth(limit)),
             )
         payloads = {str(hit.id): hit.payload for answer in answers for hit in answer.points}
         rankings = [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
@@ -187,13 +187,20 @@ class ServerIndex:
                     offset=offset,
                     with_payload=["import_id", "round", "live"],
                 )
-            for record in records:
-                payload = record.payload
-                counts[payload["import_id"], payload["round"], payload["live"]] += 1
+            counts.update(owner_of(record.payload) for record in records)
             if offset is None:
                 break
         for (import_id, round_, live), points in sorted(counts.items()):
             yield import_id, round_, live, points
+
+    async def points_of(self, *, import_id: str, round_: int) -> list[str]:
+        """Return the ids of a round's points; see :class:`~drivefeed.ports.VectorIndex`."""
+        return await ids_of(self._session, self._collection, import_id, round_)
+
+    async def remove_points(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
+        async with self._session("remove points") as client:
+            return await remove_ids(client, self._collection, ids)
 
     async def check(self) -> None:
         """Check that the server answers and the collection fits the embedding model.
@@ -238,35 +245,7 @@ class ServerIndex:
         return int(answer.count)
 
     def _structs(self, points: Sequence[Point]) -> list[Any]:
-        from qdrant_client import models
-
-        structs = []
-        for point in points:
-            payload = to_payload(point)
-            words, weights = self._encoder().document(payload["text"])
-            vectors: dict[str, Any] = {
-                DENSE: vector_of(point, self._made_for.dimension),
-                SPARSE: models.SparseVector(indices=words, values=weights),
-            }
-            structs.append(models.PointStruct(id=point.point_id, vector=vectors, payload=payload))
-        return structs
-
-    def _requests(
-        self, vector: list[float], text: str, where: SearchFilter, limit: int
-    ) -> list[Any]:
-        from qdrant_client import models
-
-        queries: list[tuple[Any, str]] = [(vector, DENSE)]
-        words, weights = self._encoder().query(text)
-        if words:
-            queries.append((models.SparseVector(indices=words, values=weights), SPARSE))
-        selected = filter_for(conditions(where))
-        return [
-            models.QueryRequest(
-                query=query, using=using, filter=selected, limit=limit, with_payload=True
-            )
-            for query, using in queries
-        ]
+        return structs_of(self._encoder(), self._made_for.dimension, points)
 
     def _encoder(self) -> Bm25:
         if self._bm25 is None:

@@ -10,9 +10,7 @@ Booleans are kept as 0 and 1 here: in qdrant-edge-py 0.9, ``MatchValue(True)`` a
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
@@ -20,8 +18,16 @@ from drivefeed.domain.gate import LEAST_ROOM
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.vectors import identity
 from drivefeed.indexer.vectors.bm25 import Bm25
+from drivefeed.indexer.vectors.folder_lock import locked
 from drivefeed.indexer.vectors.fusion import depth, fuse
-from drivefeed.indexer.vectors.payload import DENSE, INDEXED, SPARSE, Condition, FieldKind
+from drivefeed.indexer.vectors.payload import (
+    DENSE,
+    INDEXED,
+    SPARSE,
+    Condition,
+    FieldKind,
+    owner_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,9 +38,6 @@ if TYPE_CHECKING:
 NEVER_INDEX: Final = 2**50
 """Kilobytes of vectors from which an approximate index is built: never, search stays exact.
 Building one blocks all calls (3.6 s for 10,000 points on two cores)."""
-
-_LOCK_PATIENCE: Final = 3.0
-"""Seconds to wait for a child process that lost its parent and is just ending."""
 
 Found = tuple[str, float, dict[str, Any]]
 """Point id, fused score, payload."""
@@ -52,7 +55,7 @@ class Shard:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(folder)
+            self._lock = locked(folder)
             self._shard = self._opened(made_for)
         except OSError as error:
             raise PartDown(
@@ -132,22 +135,40 @@ class Shard:
     def scroll(
         self, offset: str | None, limit: int, must: Sequence[Condition]
     ) -> tuple[list[tuple[str, int, bool]], str | None]:
-        """Return (import id, round, live) of a page of points, and where the next page begins."""
+        """Return (import id, round, live) of a page of points, and where the next page begins.
+
+        A point with the payload of somebody else counts as round 0 of an import without a name.
+        """
+        records, following = self._records(must, offset, limit, ["import_id", "round", "live"])
+        return [owner_of(record.payload) for record in records], following
+
+    def ids(
+        self, must: Sequence[Condition], offset: str | None, limit: int
+    ) -> tuple[list[tuple[str, str, int]], str | None]:
+        """Return (id, import id, round) of a page of the selected points, and the next page."""
+        records, following = self._records(must, offset, limit, ["import_id", "round"])
+        return [(str(one.id), *owner_of(one.payload)[:2]) for one in records], following
+
+    def remove_ids(self, ids: Sequence[str]) -> int:
+        """Remove points by their ids; return how many there were."""
+        import qdrant_edge as edge
+
+        there = self._shard.retrieve(list(ids), with_payload=False, with_vector=False)
+        if there:
+            self._shard.update(edge.UpdateOperation.delete_points([one.id for one in there]))
+        return len(there)
+
+    def _records(
+        self, must: Sequence[Condition], offset: str | None, limit: int, fields: list[str]
+    ) -> tuple[list[Any], str | None]:
         import qdrant_edge as edge
 
         records, following = self._shard.scroll(
             edge.ScrollRequest(
-                offset=offset,
-                limit=limit,
-                filter=_filter(must),
-                with_payload=["import_id", "round", "live"],
+                offset=offset, limit=limit, filter=_filter(must), with_payload=fields
             )
         )
-        rows = [
-            (record.payload["import_id"], record.payload["round"], bool(record.payload["live"]))
-            for record in records
-        ]
-        return rows, None if following is None else str(following)
+        return records, None if following is None else str(following)
 
     def flush(self) -> None:
         """Bring everything written so far to the disk."""
@@ -262,22 +283,3 @@ def _restored(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _number_if_boolean(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
-
-
-def _locked(folder: Path) -> Any:
-    file = (folder / "lock").open("w")
-    deadline = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                file.close()
-                raise NeedsAttention(
-                    f"Another process is using the vector index in {folder}. Stop it, or give "
-                    "this one a data folder of its own; several machines share a Qdrant server.",
-                    reason=Reason.MISCONFIGURED,
-                ) from None
-            time.sleep(0.05)
-        else:
-            return file

@@ -6,10 +6,11 @@ What is still under way breaks none of them: each says of what is at rest, or of
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from drivefeed.domain.lifecycle import State
+from drivefeed.services.invariants.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,52 +34,76 @@ class Invariant:
         name: in reports and JSON, for what breaks it.
         sentence: what must be true.
         remedy: what to do where it is not.
-        check: yields a line for each thing that breaks it.
+        check: yields what it found, for each thing that breaks it.
     """
 
     name: str
     sentence: str
     remedy: str
-    check: Callable[[Facts], Iterator[str]]
+    check: Callable[[Facts], Iterator[Finding]]
 
 
 def _rests(one: Version) -> bool:
     return one.due is None and not one.waits
 
 
-def _not_live(facts: Facts) -> Iterator[str]:
+def _of(one: Version, words: str, *, key: bool = False) -> Finding:
+    return Finding(
+        f"{one.object_key if key else one.name}: {words}",
+        document_id=one.document_id,
+        import_id=one.import_id,
+        round=one.round,
+        key=one.object_key if key else None,
+    )
+
+
+def _counted(one: Version, words: str) -> Finding:
+    return replace(_of(one, words), expected=one.chunks or 0)
+
+
+def _not_live(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         if not _rests(one):
             continue
         if one.wanted and one.state is State.SETTLED and not one.live:
-            yield f"{one.name}: wanted, and not what search shows"
+            yield _of(one, "wanted, and not what search shows")
         if one.live and not one.wanted:
-            yield f"{one.name}: what search shows, and not wanted"
+            yield _of(one, "what search shows, and not wanted")
+        if one.indexed_here and one.state is State.SETTLED and one.shown is not one.live:
+            yield _of(one, "nobody knows whether the index shows it, and it is not told")
     for document_id, import_id in facts.books.hidden.items():
-        yield f"document {document_id}: shows import {import_id}, which is not settled"
+        yield Finding(
+            f"document {document_id}: shows import {import_id}, which is not settled",
+            document_id=document_id,
+        )
+    for document_id, import_id in facts.books.dangling.items():
+        yield Finding(
+            f"document {document_id}: wants import {import_id}, which is unknown",
+            document_id=document_id,
+        )
 
 
-def _missing_in_store(facts: Facts) -> Iterator[str]:
+def _missing_in_store(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         size = facts.objects.get(one.object_key)
         if one.state in _HAS_OBJECT and size != one.size:
             found = "no object" if size is None else f"an object of {size} bytes"
-            yield f"{one.object_key}: {found}, {one.size} bytes are expected"
+            yield _of(one, f"{found}, {one.size} bytes are expected", key=True)
 
 
-def _extra_in_store(facts: Facts) -> Iterator[str]:
+def _extra_in_store(facts: Facts) -> Iterator[Finding]:
     known = {one.object_key for one in facts.books.versions if one.state is not State.WITHDRAWN}
-    yield from (key for key in facts.objects if key not in known)
+    yield from (Finding(key, key=key) for key in facts.objects if key not in known)
 
 
-def _bytes_differ(facts: Facts) -> Iterator[str]:
+def _bytes_differ(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         read = facts.read.get(one.object_key)
         if read is not None and read != one.sha256:
-            yield f"{one.object_key}: SHA-256 {read}, {one.sha256} was copied"
+            yield _of(one, f"SHA-256 {read}, {one.sha256} was copied", key=True)
 
 
-def _missing_in_index(facts: Facts) -> Iterator[str]:
+def _missing_in_index(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         if not one.indexed_here:
             continue
@@ -87,106 +112,113 @@ def _missing_in_index(facts: Facts) -> Iterator[str]:
         shown = shown and key not in facts.partly_shown
         if one.live and (not shown or count != one.chunks):
             seen = "" if shown else ", not all live" if key in facts.partly_shown else ", not live"
-            yield f"{one.name}: {count} points{seen}, {one.chunks} are expected"
+            yield _counted(one, f"{count} points{seen}, {one.chunks} are expected")
         elif one.state is State.SETTLED and not one.live and count < (one.chunks or 0):
-            yield f"{one.name}: {count} points, hidden, {one.chunks} are expected"
+            yield _counted(one, f"{count} points, hidden, {one.chunks} are expected")
 
 
-def _extra_in_index(facts: Facts) -> Iterator[str]:
+def _extra_in_index(facts: Facts) -> Iterator[Finding]:
     known = {(one.import_id, one.round): one for one in facts.books.versions}
     for key, (shown, count) in facts.rounds.items():
         one = known.get(key)
         if one is None:
-            yield f"import {key[0]} round {key[1]}: {count} points"
+            words = f"import {key[0] or 'unnamed'} round {key[1]}: {count} points"
+            yield Finding(words, import_id=key[0], round=key[1])
         elif one.state is State.SETTLED and not one.live:
             # Hidden, and kept whole for as long as its removal can be undone.
             if count > (one.chunks or 0):
-                yield f"{one.name}: {count} points, hidden, {one.chunks} are expected"
+                yield _counted(one, f"{count} points, hidden, {one.chunks} are expected")
             elif shown and _rests(one):
-                yield f"{one.name}: {count} points are shown, and it is not live"
+                yield _of(one, f"{count} points are shown, and it is not live")
         elif one.state is not State.SETTLED and one.state not in _HAS_POINTS_FOR_NOW:
-            yield f"{one.name}: {count} points"
+            yield _of(one, f"{count} points")
 
 
-def _submitted_twice(facts: Facts) -> Iterator[str]:
+def _submitted_twice(facts: Facts) -> Iterator[Finding]:
     for key, count in facts.books.submissions.items():
         if count > 1:
-            yield f"key {key}: {count} jobs that count"
+            yield Finding(f"key {key}: {count} jobs that count", import_id=key.partition(":")[0])
 
 
-def _charged_twice(facts: Facts) -> Iterator[str]:
+def _charged_twice(facts: Facts) -> Iterator[Finding]:
     versions = Counter(one.import_id for one in facts.books.charges)
     contents = Counter((one.document_id, one.sha256) for one in facts.books.charges)
-    yield from (f"import {key}: {n} entries" for key, n in versions.items() if n > 1)
-    yield from (f"document {key[0]}, {key[1]}: {n} entries" for key, n in contents.items() if n > 1)
+    for import_id, count in versions.items():
+        if count > 1:
+            yield Finding(f"import {import_id}: {count} entries", import_id=import_id)
+    for (document_id, sha256), count in contents.items():
+        if count > 1:
+            words = f"document {document_id}, {sha256}: {count} entries"
+            yield Finding(words, document_id=document_id)
 
 
-def _not_charged(facts: Facts) -> Iterator[str]:
+def _not_charged(facts: Facts) -> Iterator[Finding]:
     versions = {one.import_id for one in facts.books.charges}
     contents = {(one.document_id, one.sha256) for one in facts.books.charges}
     for one in facts.books.versions:
         paid = one.import_id in versions or (one.document_id, one.sha256) in contents
         if one.state is State.SETTLED and not paid:
-            yield f"{one.name}: settled, and in no entry"
+            yield _of(one, "settled, and in no entry")
 
 
-def _usage(facts: Facts) -> Iterator[str]:
-    yield from facts.usage
+def _usage(facts: Facts) -> Iterator[Finding]:
+    for words in facts.usage:
+        yield Finding(words, org=words.partition(":")[0])
 
 
-def _due_at_rest(facts: Facts) -> Iterator[str]:
+def _due_at_rest(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         is_done = one.state is State.WITHDRAWN or (one.state is State.REJECTED and one.wanted)
         if one.due is not None and is_done:
-            yield f"{one.name}: {one.due} is due, and it is {one.state}"
+            yield _of(one, f"{one.due} is due, and it is {one.state}")
 
 
-def _forgotten(facts: Facts) -> Iterator[str]:
+def _forgotten(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         if one.state in _UNDER_WAY and _rests(one):
-            yield f"{one.name}: {one.state}, and nothing is due for it"
+            yield _of(one, f"{one.state}, and nothing is due for it")
 
 
-def _upload_left_over(facts: Facts) -> Iterator[str]:
+def _upload_left_over(facts: Facts) -> Iterator[Finding]:
     if facts.left_over:
-        yield f"unfinished uploads: {facts.left_over}"
+        yield Finding(f"unfinished uploads: {facts.left_over}")
 
 
 INVARIANTS = (
     Invariant(
         "not_live",
         "What search shows is what is wanted.",
-        f"A restart makes nothing worse. {_REPAIR}",
+        "'drivefeed verify --repair' writes once more what follows from the facts.",
         _not_live,
     ),
     Invariant(
         "missing_in_store",
         "Every stored version has its object, whole.",
-        "Put the object back from a backup of the store, or import the file again.",
+        "'drivefeed verify --repair' imports the file again; nothing is charged.",
         _missing_in_store,
     ),
     Invariant(
         "extra_in_store",
         "The store holds no object of a version that ended, and none that nobody knows.",
-        "Remove what somebody else put there. An object of an ended round is removed by hand too.",
+        "'drivefeed verify --repair' removes what bears a name of ours; remove the rest by hand.",
         _extra_in_store,
     ),
     Invariant(
         "bytes_differ",
         "An object has the bytes that were copied from the source.",
-        "Something changed the object behind drivefeed's back: put it back, or import again.",
+        "'drivefeed verify --repair' imports the file again; find out what changed the object.",
         _bytes_differ,
     ),
     Invariant(
         "missing_in_index",
         "Every chunk of a live version is in the index, and shown.",
-        "'drivefeed reindex' builds the index anew from the store.",
+        "'drivefeed verify --repair' makes them again; if many are lost, 'drivefeed reindex' does.",
         _missing_in_index,
     ),
     Invariant(
         "extra_in_index",
         "The index holds the chunks of settled versions alone, and shows those that are live.",
-        "'drivefeed reindex' builds the index anew from the store.",
+        "'drivefeed verify --repair' removes the others.",
         _extra_in_index,
     ),
     Invariant(
@@ -210,19 +242,19 @@ INVARIANTS = (
     Invariant(
         "usage",
         "Counters are the sums of the ledger, and no pages are held for what is at rest.",
-        f"'drivefeed usage recount' tells more. {_REPAIR}",
+        "'drivefeed verify --repair' adds them up anew; 'drivefeed usage recount' tells more.",
         _usage,
     ),
     Invariant(
         "due_at_rest",
         "Nothing is due for what is at rest.",
-        f"It does no harm and comes to nothing. {_REPAIR}",
+        "It does no harm and comes to nothing; 'drivefeed verify --repair' clears it.",
         _due_at_rest,
     ),
     Invariant(
         "forgotten",
         "What is under way has its next step due, or says what it waits for.",
-        "'drivefeed retry' makes the next step due.",
+        "'drivefeed verify --repair' makes the next step due.",
         _forgotten,
     ),
     Invariant(

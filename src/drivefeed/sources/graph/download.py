@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from drivefeed.domain.errors import DrivefeedError, PartDown, Throttled, Transient
+from drivefeed.domain.errors import DrivefeedError, InUse, PartDown, Throttled, Transient
 from drivefeed.sources.graph.budget import BRIEF, Lane
 from drivefeed.sources.graph.errors import Scene, broken
 from drivefeed.sources.graph.links import download_url
@@ -35,6 +35,8 @@ SLOWEST = 120.0
 PATIENCE = 120.0
 """Seconds a stream under way waits for a closed gate, rather than begin again later."""
 _MOST_REDIRECTS = 5
+_REFUSING = frozenset({401, 403, 404, 410})
+"""Answers of a download host to a URL that is not good any more, or never was."""
 
 
 class GraphDownload:
@@ -63,6 +65,7 @@ class GraphDownload:
         """Whether our offsets count decoded bytes, which no Range can name."""
         self._direct = False
         self._tries = 0
+        self._refusals = 0
 
     async def open(self) -> None:
         """Connect, with a fresh URL for each failure of the download host.
@@ -73,7 +76,7 @@ class GraphDownload:
         try:
             await self._connect()
         except Again as failure:
-            await self._reconnect(failure.last)
+            await self._reconnect(failure)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -89,7 +92,7 @@ class GraphDownload:
             kept: list[bytes] = []
             size = 0
             begun = self._received
-            failure: DrivefeedError | None = None
+            failure: DrivefeedError | Again | None = None
             try:
                 async with aclosing(self._pieces()) as pieces:
                     async for piece in pieces:
@@ -102,14 +105,14 @@ class GraphDownload:
             except (httpx.HTTPError, httpx.StreamError) as error:
                 failure = broken(error, Scene.HOST)
             except Again as error:
-                failure = error.last
+                failure = error
             if kept:
                 yield b"".join(kept)
             failure = failure or self._short()
             if failure is None:
                 return
             if self._received - begun >= PROGRESS:
-                self._tries = 0
+                self._tries = self._refusals = 0
             await self._reconnect(failure)
 
     def _short(self) -> DrivefeedError | None:
@@ -144,19 +147,21 @@ class GraphDownload:
 
     # --- connecting ----------------------------------------------------------------------------
 
-    async def _reconnect(self, failure: DrivefeedError) -> None:
-        """Try again until it works or the tries are used up."""
+    async def _reconnect(self, failure: DrivefeedError | Again) -> None:
+        """Try again until it works or the tries are used up; for a refused URL once."""
         while True:
+            last = failure.last if isinstance(failure, Again) else failure
+            self._refusals += isinstance(failure, Again) and failure.refused
             self._tries += 1
-            if self._tries > TRIES_WITHOUT_PROGRESS:
-                raise failure
+            if self._tries > TRIES_WITHOUT_PROGRESS or self._refusals > 1:
+                raise last
             if self._tries > 1:
                 pause = 2 ** (self._tries - 2) * (0.5 + self._client.ids.fraction() / 2)
                 await self._client.clock.sleep(pause)
             try:
                 await self._connect()
             except Again as error:
-                failure = error.last
+                failure = error
             except (Transient, Throttled, PartDown) as error:
                 if not self._started or isinstance(error, Changed):
                     raise
@@ -210,9 +215,9 @@ class GraphDownload:
         if response.status_code >= httpx.codes.BAD_REQUEST:
             refusal = await client.refusal(response)
             ours = await client.throttled(refusal, Scene.HOST)
-            if isinstance(ours, Transient):
-                raise Again(ours)
-            raise ours
+            if isinstance(ours, InUse) or not isinstance(ours, Transient):
+                raise ours
+            raise Again(ours, refused=response.status_code in _REFUSING)
         return response
 
     def _from_here(self) -> dict[str, str]:

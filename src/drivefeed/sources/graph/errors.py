@@ -18,6 +18,7 @@ import msgspec
 from drivefeed.domain.errors import (
     CursorExpired,
     DrivefeedError,
+    InUse,
     NeedsAttention,
     NotFound,
     Part,
@@ -211,7 +212,7 @@ def _locked(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
         # An administrator locked or archived the site; only they can open it again.
         words = f"The site is locked or archived. {text}"
         return NeedsAttention(words, reason=Reason.SITE_LOCKED)
-    return None
+    return InUse(text) if scene in {Scene.CONTENT, Scene.HOST} else None
 
 
 def _not_offered(_: Refusal, scene: Scene, text: str) -> DrivefeedError | None:

@@ -15,11 +15,16 @@ PARTIAL = 206
 
 
 class Again(Exception):
-    """This connection failed in a way that a fresh URL may cure; ``last`` is raised if not."""
+    """This connection failed in a way that a fresh URL may cure; ``last`` is raised if not.
 
-    def __init__(self, last: DrivefeedError) -> None:
+    Attributes:
+        refused: whether the host refused the URL itself: one fresh one is worth asking for.
+    """
+
+    def __init__(self, last: DrivefeedError, *, refused: bool = False) -> None:
         super().__init__(str(last))
         self.last = last
+        self.refused = refused
 
 
 class Changed(Transient):

@@ -1,0 +1,96 @@
+"""Receipts of connections that were disconnected: facts of the catalog, ids and numbers alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select, update
+
+from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.tables import facts
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.engine import Catalog
+
+SETTINGS: Final = "settings"
+"""Who connects the folders of the settings, at each start."""
+_FACT: Final = "receipt:"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a connection that was disconnected. It holds no name and no content.
+
+    Attributes:
+        policy: ``keep`` or ``erase``.
+        documents: how many documents were erased with it.
+        imports: how many versions of them had ended by then, each with its object and points gone.
+        charged_kept: whether the entries of the ledger stay; they always do.
+        items: rows of the shadow tree that went; 0 where other connections use the drive.
+        signed_out: whether the credential of its account went too.
+        ended_at: when all of it was done; None before.
+    """
+
+    connection_id: str
+    org_id: str
+    drive_id: str
+    root_item_id: str
+    policy: str
+    at: int
+    documents: int = 0
+    imports: int = 0
+    items: int = 0
+    signed_out: bool = False
+    ended_at: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+async def receipts(catalog: Catalog) -> list[Receipt]:
+    """Return all receipts, the oldest first."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(facts.c.value).where(facts.c.name.startswith(_FACT)))
+        found = [Receipt(**json.loads(value)) for value in rows.scalars()]
+    return sorted(found, key=lambda one: one.at)
+
+
+async def keep_receipt(connection: AsyncConnection, one: Receipt) -> Receipt:
+    """Write a receipt, and return it."""
+    value = json.dumps(one.as_dict())
+    statement = insert(connection, facts).values(name=f"{_FACT}{one.connection_id}", value=value)
+    await connection.execute(
+        statement.on_conflict_do_update(index_elements=["name"], set_={"value": value})
+    )
+    return one
+
+
+async def disconnected_at(catalog: Catalog, drive_id: str, root_item_id: str) -> Receipt | None:
+    """Return the receipt of a folder whose connection was disconnected last; None without one."""
+    for one in reversed(await receipts(catalog)):
+        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
+            return one
+    return None
+
+
+async def forget_receipts(
+    connection: AsyncConnection, drive_id: str, root_item_id: str, *, actor: str
+) -> None:
+    """A person connects a folder again: that it was disconnected keeps it away no more."""
+    if actor == SETTINGS:
+        return
+    rows = await connection.execute(
+        select(facts.c.name, facts.c.value).where(facts.c.name.startswith(_FACT))
+    )
+    for name, value in list(rows):
+        one = Receipt(**json.loads(value))
+        if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
+            kept = replace(one, root_item_id="")
+            await connection.execute(
+                update(facts).where(facts.c.name == name).values(value=json.dumps(kept.as_dict()))
+            )
