@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from durability.days import Day
 
 LATER = "durability.scenes_kept"
+TOLD = "durability.scenes_told"
 HELD = 4
 """So often a service refuses: more often than lives die of noting it."""
 
@@ -135,6 +136,14 @@ def backend(day: Day) -> None:
     day.run.down()
 
 
+def told(day: Day) -> None:
+    """Microsoft is asked to tell of changes, for longer, and no more."""
+    small(day)
+    day.run.plays("told", of=TOLD)
+    day.comes_to_rest("after it was told")
+    day.run.down()
+
+
 RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
     "office": (
         office,
@@ -162,6 +171,7 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         keeping,
         ("budgets", "retention.", "notice.forget", "restore.", "queue.clear", "recovery."),
     ),
+    "told": (told, ("subscription.", "told")),
     "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }
 """Runs by name, each with what the names begin with at which its lives die."""
