@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drivefeed.bootstrap import STORE_FOLDER
+from drivefeed.domain.budget import Lane
 from drivefeed.domain.gate import MIB, BacklogMarks, Marks
 from drivefeed.domain.notices import DAY_MS
 from drivefeed.embedding import INDEX_FOLDER
@@ -27,7 +28,6 @@ from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
 from drivefeed.services.subscriptions import TICK_SECONDS as SUBSCRIPTION_SECONDS
 from drivefeed.services.subscriptions import Subscribing
-from drivefeed.sources.graph.budget import Lane
 
 if TYPE_CHECKING:
     from drivefeed.bootstrap import Parts

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from durability.days import Day
 
 LATER = "durability.scenes_kept"
+TOLD = "durability.scenes_told"
+ASTRAY = "durability.scenes_astray"
 HELD = 4
 """So often a service refuses: more often than lives die of noting it."""
 LEAVING = "durability.scenes_leaving"
@@ -154,9 +156,25 @@ def leaving(day: Day) -> None:
     day.run.down()
 
 
+def astray(day: Day) -> None:
+    """A drive is read with difficulty."""
+    small(day)
+    day.run.plays("astray", of=ASTRAY)
+    day.comes_to_rest("after difficulties")
+    day.run.down()
+
+
 def _is_erased(day: Day) -> bool:
     rows = day.run.rows("SELECT value FROM facts WHERE name LIKE 'receipt:%'")
     return bool(rows) and json.loads(rows[0]["value"])["ended_at"] is not None
+
+
+def told(day: Day) -> None:
+    """Microsoft is asked to tell of changes, for longer, and no more."""
+    small(day)
+    day.run.plays("told", of=TOLD)
+    day.comes_to_rest("after it was told")
+    day.run.down()
 
 
 RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
@@ -193,6 +211,8 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
             *("reconcile.", "reread"),
         ),
     ),
+    "told": (told, ("subscription.", "told")),
+    "astray": (astray, ("drive.route", "round.")),
     "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }
 """Runs by name, each with what the names begin with at which its lives die."""

@@ -33,6 +33,9 @@ PORTS: dict[str, tuple[str, ...]] = {
     "drivefeed.indexer.vectors.edge:EdgeIndex": (
         *("upsert", "set_live", "set_folders", "remove", "drop"),
     ),
+    "drivefeed.sources.graph.subscriptions:GraphSubscriptions": (
+        *("subscribe", "renew", "unsubscribe"),
+    ),
     "drivefeed.services.token_store:CatalogTokenStore": ("save",),
     "drivefeed.notices.webhooks:WebhookChannel": ("send",),
 }

@@ -119,7 +119,7 @@ async def learn(catalog: Catalog, drive: Drive, found: Sequence[RemoteItem]) -> 
 
     Nothing is written once the round they belong to is settled.
     """
-    async with catalog.write("page", beside=True) as connection:
+    async with catalog.write("round.learn", beside=True) as connection:
         current = await drive_in(connection, drive.drive_id, lock=True)
         if not current.settling:
             return

@@ -51,7 +51,7 @@ async def give_up_round(catalog: Catalog, drive: Drive) -> Drive:
     Returns:
         The drive as it is now; ``given_up`` says how many rounds in a row ended so.
     """
-    async with catalog.write("enumeration") as connection:
+    async with catalog.write("round.give_up") as connection:
         current = await drive_in(connection, drive.drive_id, lock=True)
         if (current.cursor, current.generation) != (drive.cursor, drive.generation):
             return current
@@ -70,7 +70,7 @@ async def note_failing(catalog: Catalog, drive: Drive) -> int:
     if drive.failing_since is not None:
         return drive.failing_since
     now = catalog.clock.now()
-    async with catalog.write("drive.note") as connection:
+    async with catalog.write("round.failing") as connection:
         await connection.execute(
             update(drives).where(drives.c.id == drive.drive_id).values(failing_since=now)
         )

@@ -99,7 +99,7 @@ async def read_through(catalog: Catalog, drive: Drive, account_id: str, *, why: 
     Args:
         why: what became of the account so far, for the audit log.
     """
-    async with catalog.write("drive.note") as connection:
+    async with catalog.write("drive.route") as connection:
         changed = await connection.execute(
             update(drives)
             .where(drives.c.id == drive.drive_id, drives.c.account_id == drive.account_id)

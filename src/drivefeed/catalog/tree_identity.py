@@ -66,7 +66,7 @@ async def welcome_restored_folders(catalog: Catalog, drive: Drive) -> None:
     async with catalog.read() as connection:
         if not await _gone_roots(connection, drive):
             return
-    async with catalog.write("page", beside=True) as connection:
+    async with catalog.write("round.welcome", beside=True) as connection:
         current = await drive_in(connection, drive.drive_id, lock=True)
         if not current.settling:
             return

@@ -12,11 +12,11 @@ from drivefeed.cli.context import EXIT_NOT_CLEAN, answer_of, daemon_client, exis
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.status import progress_dict, say_reasons, sum_of
 from drivefeed.cli.words import count_of
+from drivefeed.domain.budget import Lane
 from drivefeed.domain.errors import Part, PartDown
 from drivefeed.services.certificate import MOST_EXAMPLES, Certificate, certify
 from drivefeed.services.invariants import INVARIANTS
 from drivefeed.services.repair import Mended, Repair
-from drivefeed.sources.graph.budget import Lane
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
