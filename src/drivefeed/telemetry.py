@@ -142,6 +142,12 @@ def _without_secrets(
     }
 
 
+def keep_logs_apart() -> None:
+    """Have logs go to stderr unless told otherwise: what a command prints is its answer."""
+    if not structlog.is_configured():
+        configure_logs(json=False, level="warning")
+
+
 def log(room: str) -> Any:
     """Return a logger that names the room it speaks from."""
     return structlog.get_logger(room=room)

@@ -172,7 +172,9 @@ async def existing_catalog() -> AsyncIterator[Catalog]:
 async def existing_parts() -> AsyncIterator[Parts]:
     """Open all parts of an installation that has data."""
     from drivefeed.bootstrap import open_parts
+    from drivefeed.telemetry import keep_logs_apart
 
+    keep_logs_apart()
     async with open_parts(existing_settings()) as parts:
         yield parts
 
@@ -181,7 +183,9 @@ async def existing_parts() -> AsyncIterator[Parts]:
 async def account_parts() -> AsyncIterator[Parts]:
     """Open all parts of an installation that has data, or whose settings have an account."""
     from drivefeed.bootstrap import open_parts
+    from drivefeed.telemetry import keep_logs_apart
 
+    keep_logs_apart()
     settings = settings_for_commands()
     async with open_parts(settings if settings.accounts else existing_settings()) as parts:
         yield parts

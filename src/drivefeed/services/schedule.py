@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,7 @@ class Schedule:
         self._down: dict[str, Down] = {}
         self._down_told: dict[str, Down] | None = None
         self.revisit_ms = REVISIT_MS
+        self._is_stopped = False
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -93,6 +95,7 @@ class Schedule:
 
     def stop(self) -> None:
         """Tick no more."""
+        self._is_stopped = True
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
@@ -100,6 +103,10 @@ class Schedule:
         async def tick() -> None:
             try:
                 await unbroken(do())
+            except asyncio.CancelledError:
+                # APScheduler cancels what runs at its end, and would log that as a failure.
+                if not self._is_stopped:
+                    raise
             except PartDown as error:
                 # The next tick tries again; the relay says once that the queue is down.
                 _log.debug("tick_postponed", job=name, error=str(error))

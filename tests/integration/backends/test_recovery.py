@@ -50,6 +50,9 @@ class NoPoints:
     async def remove(self, *, import_id: str, round_: int) -> int:
         raise AssertionError((import_id, round_))
 
+    async def tidy(self) -> int:
+        return 0
+
 
 @pytest.fixture
 def clock() -> ManualClock:
