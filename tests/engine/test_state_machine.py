@@ -427,7 +427,8 @@ def shared() -> Iterator[None]:
     ground.cache_clear()
 
 
-def _run(examples: int) -> None:
+def _run(examples: int, *, again: bool = False) -> None:
+    """Run so many examples; ``again``, the same ones each time."""
     run_state_machine_as_test(
         Drives,
         settings=settings(
@@ -435,6 +436,7 @@ def _run(examples: int) -> None:
             stateful_step_count=STEPS,
             deadline=None,
             print_blob=True,
+            derandomize=again,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -445,8 +447,14 @@ def _run(examples: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(600)
 def test_the_catalog_ends_equal_to_the_drive(shared: None) -> None:
+    _run(40, again=True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_it_does_so_in_whatever_happens(shared: None) -> None:
     _run(300)
 
 
