@@ -59,7 +59,7 @@ async def hide_points(it: Harbour) -> None:
 async def stray_point(it: Harbour, **of: Any) -> None:
     made = Point(
         point_id="6c6f9f2e-8f0d-4c55-9c4e-0d2f6d3b7a11",
-        vector=[1.0] * it.parts.index.current.embedder.dimension,
+        vector=[1.0] * it.parts.index.house.current.embedder.dimension,
         text="nobody's words",
         org_id=it.live("east")["org_id"],
         document_id="nobody's",
