@@ -57,7 +57,7 @@ def start(sim: GraphSim, drive: str, url: str, link: str, budget: Budget) -> lis
 @pytest.mark.parametrize(
     ("files", "scale", "share", "changes"),
     [
-        pytest.param(600, 2, 0.8, 3, id="small"),
+        pytest.param(600, 2, 0.8, 3, id="small", marks=pytest.mark.soak),
         pytest.param(
             # Two cores do about a hundred downloads a second, graphsim's side of them included.
             *(50_000, 20, 0.2, 10),

@@ -100,7 +100,7 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.TOKEN_FILE_MISSING: Explanation(
         _A,
         "The token file, by which the platform vouches for this machine, cannot be read.",
-        "Have the platform put it where the account looks for it, readable for drivefeed's user; "
+        "Have the platform put it where the account looks for it, readable for the user it runs as; "
         "or name another file with 'drivefeed account reconnect --workload-token-file'.",
     ),
     Reason.SIGN_IN_INCOMPLETE: Explanation(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from drivefeed.indexer.extract import ExtractionPool
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.soak]
 
 OURS = {"a": "apples in the orchard", "b": "bread from the mill"}
 THEIRS = {"x": "apples of the market", "y": "yarn from the mill"}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from drivefeed.services.invariants import Finding
     from support.valkey import ValkeyServer
 
+pytestmark = pytest.mark.soak
+
 NAMES = ("north", "south", "east", "west")
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from support.valkey import ValkeyServer
 
+pytestmark = pytest.mark.soak
+
 SECONDS = 60.0
 
 

@@ -7,6 +7,7 @@ import pytest
 from drivefeed.domain.errors import (
     CursorExpired,
     DrivefeedError,
+    InUse,
     NeedsAttention,
     NotFound,
     Part,
@@ -55,7 +56,7 @@ def outcome(error: DrivefeedError) -> tuple[type, Reason | None]:
 
 
 def test_every_status_with_every_code_in_every_scene_has_an_answer() -> None:
-    allowed = {CursorExpired, NeedsAttention, NotFound, Permanent, Throttled, Transient}
+    allowed = {CursorExpired, InUse, NeedsAttention, NotFound, Permanent, Throttled, Transient}
     for status, code, scene in itertools.product(range(300, 600), (*CODES, ""), Scene):
         error = said(status, *([code] if code else []), scene=scene)
         assert type(error) in allowed
@@ -64,7 +65,7 @@ def test_every_status_with_every_code_in_every_scene_has_an_answer() -> None:
         if isinstance(error, Permanent):
             assert scene in {Scene.CONTENT, Scene.HOST}, "metadata never condemns a file"
         if isinstance(error, NotFound):
-            assert scene in {Scene.ITEM, Scene.CONTENT}
+            assert scene in {Scene.ITEM, Scene.CONTENT, Scene.SUBSCRIPTION}
         if isinstance(error, CursorExpired):
             assert scene in DELTA
 
@@ -112,8 +113,9 @@ TABLE = [
     (400, "invalidRequest", (Scene.ENUMERATE,), NeedsAttention, Reason.SOURCE_MISBEHAVES),
     (400, "invalidRequest", (Scene.ITEM, Scene.CONTENT), Transient, None),
     (423, "notAllowed", METADATA, NeedsAttention, Reason.SITE_LOCKED),
-    (423, "resourceLocked", (Scene.ITEM, Scene.CONTENT, Scene.HOST), Transient, None),
-    (423, "notAllowed", (Scene.CONTENT,), Transient, None),
+    (423, "resourceLocked", (Scene.ITEM,), Transient, None),
+    (423, "resourceLocked", (Scene.CONTENT, Scene.HOST), InUse, None),
+    (423, "notAllowed", (Scene.CONTENT,), InUse, None),
     (500, "cannotSnapshotTree", METADATA, Transient, None),
     (501, "notSupported", DELTA, NeedsAttention, Reason.SOURCE_MISBEHAVES),
     (500, "", tuple(Scene), Transient, None),

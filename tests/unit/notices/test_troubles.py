@@ -109,7 +109,7 @@ def test_each_cause_of_a_refused_sign_in_is_told_of_the_account_by_its_own_words
     refused = {"drive_attention": reason, "drive_detail": "It was refused."}
     connections = [connection(**refused) for _ in range(2)]
     assert told(*connections) == []
-    (one,) = account_troubles(facts(*connections), now=NOON)
+    (one,) = account_troubles(facts(*connections), RULES, now=NOON)
     words = explain(Reason(reason))
     assert words.meaning in one.words
     assert one.remedy == words.remedy

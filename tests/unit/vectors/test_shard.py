@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from drivefeed.domain.errors import NeedsAttention, PartDown
-from drivefeed.indexer.vectors import shard as shard_module
+from drivefeed.indexer.vectors import folder_lock
 from drivefeed.indexer.vectors.identity import Identity
 from drivefeed.indexer.vectors.shard import Shard
 
@@ -35,7 +35,7 @@ def test_booleans_can_be_matched_and_come_back_as_booleans(tmp_path: Path) -> No
 def test_a_second_opening_is_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_module, "_LOCK_PATIENCE", 0.0)
+    monkeypatch.setattr(folder_lock, "_LOCK_PATIENCE", 0.0)
     first = Shard(tmp_path, MADE_FOR)
     with pytest.raises(NeedsAttention, match="Another process is using the vector index in"):
         Shard(tmp_path, MADE_FOR)

@@ -88,6 +88,7 @@ _THROTTLE_CODES = frozenset(
 )
 _RESYNC = ("resync", "syncstate")
 DELTA_SCENES = frozenset({Scene.ENUMERATE, Scene.CHANGES})
+_BYTES = frozenset({Scene.CONTENT, Scene.HOST})
 _METADATA = DELTA_SCENES | {Scene.DRIVE, Scene.ITEM, Scene.LABELS}
 _GUESSED_WAIT = 30.0
 
@@ -162,7 +163,7 @@ def _by_code(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None
         return CursorExpired(text)
     if "cannotsnapshottree" in codes:
         return Transient(text)
-    if scene not in _METADATA and (refusal.infected or "malwaredetected" in codes):
+    if scene in _BYTES and (refusal.infected or "malwaredetected" in codes):
         return Permanent(text, reason=Reason.MALWARE)
     return None
 
@@ -212,7 +213,7 @@ def _locked(refusal: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
         # An administrator locked or archived the site; only they can open it again.
         words = f"The site is locked or archived. {text}"
         return NeedsAttention(words, reason=Reason.SITE_LOCKED)
-    return InUse(text) if scene in {Scene.CONTENT, Scene.HOST} else None
+    return InUse(text) if scene in _BYTES else None
 
 
 def _not_offered(_: Refusal, scene: Scene, text: str) -> DrivefeedError | None:
