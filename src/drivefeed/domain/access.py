@@ -100,8 +100,8 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.TOKEN_FILE_MISSING: Explanation(
         _A,
         "The token file, by which the platform vouches for this machine, cannot be read.",
-        "Have the platform put it where the account looks for it, readable for the user it runs as; "
-        "or name another file with 'drivefeed account reconnect --workload-token-file'.",
+        "Have the platform put it where the account looks for it, readable for the user that runs "
+        "drivefeed; or name another file with 'drivefeed account reconnect --workload-token-file'.",
     ),
     Reason.SIGN_IN_INCOMPLETE: Explanation(
         _A,
@@ -123,7 +123,7 @@ ACCESS_EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.CREDENTIAL_REFUSED: Explanation(
         _A,
         "Microsoft does not accept what the app proves itself by.",
-        "Check that the account's secret or certificate belongs to this client id, or give it a "
+        "Check that the secret or certificate belongs to this client id, or give it a "
         "new one with 'drivefeed account reconnect'.",
     ),
     Reason.PERSON_NOT_ADMITTED: Explanation(

@@ -123,7 +123,7 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.LABELLED: Explanation(
         _R,
         "It has a sensitivity label, and the connection excludes files with one.",
-        "Take the label off, or set the connection's policy labelled to include; then retry it.",
+        "Take the label off, or set the policy labelled to include; then retry it.",
     ),
     Reason.SUPERSEDED: Explanation(_W, "A newer version of the file took its place.", "Nothing."),
     Reason.REMOVED_AT_SOURCE: Explanation(
