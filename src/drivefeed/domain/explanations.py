@@ -224,7 +224,7 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _A,
         "The connection excludes files with a sensitivity label, and Microsoft does not tell this "
         "account which have one.",
-        "Give the app Files.Read.All or Sites.Read.All, or set the connection's 'labelled' to "
+        "Give the app Files.Read.All or Sites.Read.All, or set the policy labelled to "
         "include; then retry it.",
     ),
     Reason.BACKEND_LATE: Explanation(
