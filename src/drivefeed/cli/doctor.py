@@ -57,6 +57,9 @@ def look_at_everything() -> list[Finding]:
     except NeedsAttention as error:
         remedy = "Correct these lines; docs/settings.md lists every setting with its meaning."
         return [red("settings", one, remedy) for one in _problems(redact(str(error)))]
+    from drivefeed.telemetry import keep_logs_apart
+
+    keep_logs_apart()
     with _progress() as on_change:
         return run(examine(settings, settings_file(), on_change))
 
