@@ -70,7 +70,8 @@ class Subscribing:
             await self._end(one)
         if self.url:
             for drive in await rows.watched_drives(self.catalog):
-                await self._look_after(drive)
+                if self._wants_work(drive, self.catalog.clock.now()):
+                    await self._look_after(drive)
 
     async def _something_is_due(self) -> bool:
         now = self.catalog.clock.now()
@@ -98,12 +99,9 @@ class Subscribing:
         return [one for one in found if one.retry_at is None or now >= one.retry_at]
 
     async def _look_after(self, drive: Watched) -> None:
-        now = self.catalog.clock.now()
         one = drive.subscription
-        if _is_dead(drive, now):
+        if _is_dead(drive, self.catalog.clock.now()):
             _log.warning("subscription_silent", drive=drive.name)
-        elif one is not None and not self._is_misplaced(drive) and not one.is_due(now):
-            return
         elif one is not None and one.remote_id is not None and not self._is_misplaced(drive):
             await self._renew(drive, one)
             return

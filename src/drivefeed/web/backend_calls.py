@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from starlette.responses import Response
 
 from drivefeed.backends.signing import SIGNATURE_HEADER, Credential, Gate
 from drivefeed.catalog.calls import poll_now
+from drivefeed.web.calls import read_call
 from drivefeed.web.problems import Problem, bad_request
 from drivefeed.web.site import site_of
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from drivefeed.ports import Clock
 
-_BODY_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 4_096
 _LONGEST_KEY: Final = 80
 _PER_SECOND: Final = 50.0
@@ -59,7 +58,7 @@ def callers_of(credentials: Mapping[str, Credential], clock: Clock) -> dict[str,
 async def called(name: str, request: Request) -> Response:
     """Take a call; the answer says nothing of whether there is such a job."""
     site = site_of(request)
-    body = await _body(request)
+    body = await read_call(request, _MOST_BYTES)
     caller = site.callers.get(name)
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     # A name that is unknown is refused as a wrong signature is.
@@ -87,19 +86,6 @@ async def called(name: str, request: Request) -> Response:
         )
     await poll_now(site.catalog, name, _key(body))
     return Response(status_code=202)
-
-
-async def _body(request: Request) -> bytes:
-    whole = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                whole += piece
-                if len(whole) > _MOST_BYTES:
-                    raise bad_request(f"A call has at most {_MOST_BYTES} bytes.")
-    except TimeoutError:
-        raise bad_request("The call did not arrive.") from None
-    return bytes(whole)
 
 
 def _key(body: bytes) -> str:

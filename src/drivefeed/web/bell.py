@@ -83,11 +83,11 @@ class Bell:
 
     async def _write(self) -> None:
         drives, renewals = set(self._drives), set(self._renewals)
-        for subscription_id in renewals:
-            await want_renewal(self._catalog, subscription_id)
         if drives:
             await note_told(self._catalog, sorted(drives))
             await wake_due_drives(self._catalog)
+        for subscription_id in renewals:
+            await want_renewal(self._catalog, subscription_id)
         self._renewals -= renewals
         self._drives -= drives
 

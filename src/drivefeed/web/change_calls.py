@@ -6,7 +6,6 @@ notifications". Every call is answered before anything is written.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,17 +13,18 @@ from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
 from drivefeed.domain.subscription import LIFECYCLE, PATH
+from drivefeed.web.calls import read_call
 from drivefeed.web.problems import Problem, bad_request, not_found
 from drivefeed.web.site import site_of
 
 if TYPE_CHECKING:
     from drivefeed.web.bell import Bell
 
-_BODY_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 512 * 1024
 _LONGEST_TOKEN: Final = 4_096
 _LONGEST_ID: Final = 64
-_RENEW: Final = "reauthorizationRequired"
+_WANTS_WORK: Final = frozenset({"reauthorizationRequired", "subscriptionRemoved"})
+"""Renewing one that was removed finds it gone, and asks anew."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,31 +32,30 @@ router = APIRouter(include_in_schema=False)
 @router.post(PATH + "{subscription_id}")
 async def changed(subscription_id: str, request: Request) -> Response:
     """Take word of changes, or answer the handshake of a new subscription."""
-    bell = _bell_of(request, subscription_id)
-    if (token := request.query_params.get("validationToken")) is not None:
-        return await _handshake(bell, subscription_id, token)
-    calls = await _calls(request)
-    if not await bell.hear(subscription_id, [call.get("clientState") for call in calls]):
-        raise _forged()
-    return Response(status_code=202)
+    answer, _ = await _answered(subscription_id, request)
+    return answer
 
 
 @router.post(PATH + "{subscription_id}" + LIFECYCLE)
 async def fated(subscription_id: str, request: Request) -> Response:
     """Take word of the subscription's own fate, or answer the handshake."""
+    answer, calls = await _answered(subscription_id, request)
+    if any(call.get("lifecycleEvent") in _WANTS_WORK for call in calls):
+        _bell_of(request, subscription_id).want_renewal(subscription_id)
+    return answer
+
+
+async def _answered(
+    subscription_id: str, request: Request
+) -> tuple[Response, list[dict[str, Any]]]:
+    """Return the answer, and the calls that were heard: none where it was a handshake."""
     bell = _bell_of(request, subscription_id)
     if (token := request.query_params.get("validationToken")) is not None:
-        return await _handshake(bell, subscription_id, token)
+        return await _handshake(bell, subscription_id, token), []
     calls = await _calls(request)
     if not await bell.hear(subscription_id, [call.get("clientState") for call in calls]):
         raise _forged()
-    if any(call.get("lifecycleEvent") in _WANTS_WORK for call in calls):
-        bell.want_renewal(subscription_id)
-    return Response(status_code=202)
-
-
-_WANTS_WORK: Final = frozenset({_RENEW, "subscriptionRemoved"})
-"""Renewing one that was removed finds it gone, and asks anew."""
+    return Response(status_code=202), calls
 
 
 def _bell_of(request: Request, subscription_id: str) -> Bell:
@@ -83,17 +82,9 @@ def _forged() -> Problem:
 
 
 async def _calls(request: Request) -> list[dict[str, Any]]:
-    whole = bytearray()
+    whole = await read_call(request, _MOST_BYTES)
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                whole += piece
-                if len(whole) > _MOST_BYTES:
-                    raise bad_request(f"A call has at most {_MOST_BYTES} bytes.")
-    except TimeoutError:
-        raise bad_request("The call did not arrive.") from None
-    try:
-        calls = json.loads(bytes(whole))["value"]
+        calls = json.loads(whole)["value"]
     except (ValueError, KeyError, TypeError, RecursionError):
         calls = None
     if not isinstance(calls, list) or not all(isinstance(one, dict) for one in calls) or not calls:
