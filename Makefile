@@ -20,6 +20,10 @@ SEED ?=
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 
+# Where this is set, each of the many processes of a test compiles all that it loads: that takes longer than the
+# tests themselves.
+unexport PYTHONDONTWRITEBYTECODE
+
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
