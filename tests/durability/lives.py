@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from durability.memories import Memory
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
+"""So long may a busy machine take for what takes seconds; what is stuck is stuck after that too."""
 LOOK_SECONDS = 0.1
 MOST_LIVES = 400
 
