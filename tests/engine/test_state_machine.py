@@ -77,14 +77,16 @@ class Drives(RuleBasedStateMachine):
         self.policies: dict[str, Policy] = {}
 
     @initialize(
-        profile=st.sampled_from(list(Profile)), links=st.sampled_from(["query", "odd", "function"])
+        profile=st.sampled_from(list(Profile)),
+        links=st.sampled_from(["query", "odd", "function"]),
+        seed=st.integers(0, 2**32 - 1),
     )
-    def begin(self, profile: Profile, links: str) -> None:
+    def begin(self, profile: Profile, links: str, seed: int) -> None:
+        self.chance = random.Random(seed)
         self.ground = ground()
-        self.stand = self.ground.run(self.ground.new_drive(profile))
+        self.stand = self.ground.run(self.ground.new_drive(profile, seed))
         drive = self.drive = self.stand.drive
         drive.quirks.link_form = links
-        self.mark = self.ground.sim.log.entries()[-1].number if self.ground.sim.log.entries() else 0
         self.docs = drive.create_folder("docs")
         self.sub = drive.create_folder("sub", self.docs.id)
         self.other = drive.create_folder("other")
@@ -259,7 +261,7 @@ class Drives(RuleBasedStateMachine):
 
     def _fill_up(self) -> None:
         """An example that ended early goes on with edits, so that each has its length."""
-        chance = random.Random(self.steps)
+        chance = self.chance
         while self.steps < LEAST_STEPS:
             one, other, third = (chance.randrange(8) for _ in range(3))
             if chance.random() < 0.5:

@@ -143,7 +143,10 @@ async def settle_some(catalog: Catalog, drive_id: str, pace: Pace | None = None)
             await mark_decided(connection, drive_id, decided)
             return True
         scanning = await _scanning(connection, drive_id)
-        for each in await look_at_roots(connection, drive, known):
+        there, is_anew = await look_at_roots(connection, drive, known)
+        if is_anew:
+            return True
+        for each in there:
             # What a scan finds is counted as a whole, when it is done.
             if each.connection_id in scanning or not await brake_or_pass(connection, each):
                 continue
