@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
 _SHORT_OF_AN_HOUR = 1800.0
-_BETWEEN_EXAMPLES = 10 * 86_400.0
+_BETWEEN_EXAMPLES = 86_400.0
 """Seconds after which the source's gates know nothing of the example before."""
 
 
