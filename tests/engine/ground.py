@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from azure.core.credentials import AccessToken
+
 from drivefeed.catalog.connecting import ensure_account, ensure_drive, ensure_org
 from drivefeed.domain.remote import RemoteDrive
 from drivefeed.sources.graph import GraphSource
