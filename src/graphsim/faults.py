@@ -159,6 +159,17 @@ class Faults:
         """Remove one fault, or all of them."""
         self._faults = [one for one in self._faults if identifier and one.id != identifier]
 
+    def begin_again(self, seed: int) -> None:
+        """Remove all faults and forget what was counted; numbers and draws begin anew.
+
+        What is scripted from here on plays as it would in a fresh graphsim with this seed.
+        """
+        self.seed = seed
+        self._added = 0
+        self._faults.clear()
+        self._tallies.clear()
+        self._seen.clear()
+
     def waiting(self) -> list[Fault]:
         """Return the faults that can still strike, now or later."""
         return [fault for fault in self._faults if fault.count and not self._is_over(fault)]

@@ -27,14 +27,14 @@ class Arrangement:
         self._exchange = exchange
         self._drive = drive
 
-    def __call__(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Return what is shown in place of ``items``."""
+    def __call__(self, items: Sequence[Item], since: int | None) -> Sequence[Item]:
+        """Return what is shown in place of ``items``, changed after ``since`` (null: a crawl)."""
         if fault := self._exchange.fault("lose_tombstones"):
             items = [one for one in items if not (one.deleted and self._draws(fault, one))]
         if self._exchange.fault("omit_root"):
             items = [one for one in items if one.parent_id is not None]
         if self._exchange.fault("omit_parents"):
-            items = self._without_parents(items)
+            items = self._without_parents(items, since)
         if fault := self._exchange.fault("stale_first"):
             stale = [self._stale(one) for one in items if one.parent_id and self._draws(fault, one)]
             items = [*stale, *items]
@@ -50,11 +50,18 @@ class Arrangement:
     def _draws(self, fault: Fault, item: Item) -> bool:
         return fault.share >= 1 or self._exchange.faults.draw(fault, item.id) < fault.share
 
-    def _without_parents(self, items: Sequence[Item]) -> list[Item]:
-        """Leave out each folder that has something of the round below it, and the root."""
+    def _without_parents(self, items: Sequence[Item], since: int | None) -> list[Item]:
+        """Leave out the root and each folder that has something of the round below it.
+
+        One that changed itself is told all the same: left out, its change would be lost for good.
+        """
         parents = {one.parent_id for one in items if not one.deleted}
         return [
-            one for one in items if one.deleted or not (one.id in parents or one.parent_id is None)
+            one
+            for one in items
+            if one.deleted
+            or (since is not None and one.seq > since and one.parent_id is not None)
+            or not (one.id in parents or one.parent_id is None)
         ]
 
     def _stale(self, item: Item) -> Item:

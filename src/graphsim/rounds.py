@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from graphsim.quirks import Quirks
     from graphsim.tree import Tree
 
-    Arrange = Callable[[Sequence[Item]], Sequence[Item]]
-    """What the faults of a round make of its items."""
+    Arrange = Callable[[Sequence[Item], int | None], Sequence[Item]]
+    """What the faults of a round make of its items, and of the number it reports from."""
 
 _PURPOSE = "delta"
 _OPEN_ROUNDS = 64
@@ -154,7 +154,7 @@ class Rounds:
         if cursor.wish.scope is not None:
             items = self._within(items, cursor.wish.scope)
         if arrange is not None:
-            items = arrange(items)
+            items = arrange(items, cursor.since)
         if len(items) > limit:
             cursor = msgspec.structs.replace(cursor, round=secrets.token_hex(6))
             self._keep(str(cursor.round), items)

@@ -1,7 +1,10 @@
 """What examples of the state machine share: one simulator, one catalog, one source, one clock.
 
-Only the drive is new for each example, which costs a few milliseconds. Everything runs in one
-event loop that stands still between the steps.
+Opening them costs most of a second, so they stay open, and are made what they were when they were
+new: no row, no object, no fault, no count. An example is therefore the same whatever came before
+it, and what is printed of one that failed plays again. All that is drawn beside its steps (what a
+fault strikes, jitter) follows from its seed. Everything runs in one event loop that stands still
+between the steps.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import sqlite3
 import tempfile
 from contextlib import AsyncExitStack
 from functools import cache
@@ -17,10 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from azure.core.credentials import AccessToken
-from sqlalchemy import delete
 
 from drivefeed.catalog.connecting import ensure_account, ensure_drive, ensure_org
-from drivefeed.catalog.tables import reminders
 from drivefeed.domain.remote import RemoteDrive
 from drivefeed.sources.graph import GraphSource
 from drivefeed.stages.breaker import Breakers
@@ -28,6 +30,8 @@ from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.runner import Runner
 from drivefeed.stages.transfer import Transfer
 from drivefeed.stores.directory import DirectoryStore
+from drivefeed.stores.keys import PARTIAL
+from engine.at_once import run_at_once
 from graphsim.serving import serve
 from integration.graph_source.kit import HurriedClock, sim_state
 from quirks.stand import Stand, plain_account, stored_catalog
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
 _SHORT_OF_AN_HOUR = 1800.0
+_BETWEEN_EXAMPLES = 86_400.0
+"""Seconds after which the source's gates know nothing of the example before."""
 
 
 class SimClock:
@@ -89,6 +95,9 @@ class Ground:
         place = memory if memory.is_dir() else None
         self.folder = Path(tempfile.mkdtemp(prefix="engine-ground-", dir=place))
         self.run(self._open())
+        self.rows = sqlite3.connect(self.folder / "catalog.db")
+        self.fresh = sqlite3.connect(":memory:")
+        self.rows.backup(self.fresh)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -98,6 +107,7 @@ class Ground:
         enter = self.stack.enter_async_context
         self.sim = await enter(serve(page_size=4, state=sim_state(), clock=SimClock(self.clock)))
         self.catalog = await stored_catalog(self.folder, self.clock, self.ids, self.passed.append)
+        run_at_once(self.catalog._engine)
         self.org_id = await ensure_org(self.catalog, "org")
         self.account_id = await ensure_account(self.catalog, self.org_id, "account")
         credential = FreshCredential(self.sim)
@@ -108,7 +118,8 @@ class Ground:
             ids=self.ids,
             credential=lambda _: credential,
             allowance=100_000_000,
-            read_timeout=5.0,
+            # No fault hangs: only a machine that stands still could take so long.
+            read_timeout=300.0,
         )
         store = DirectoryStore(self.folder / "objects")
         self.stages = {
@@ -117,15 +128,24 @@ class Ground:
             "transfer": Transfer(self.catalog, self.source, store),
         }
 
-    async def new_drive(self, profile: Profile) -> Stand:
-        """A new drive that the catalog knows, and nothing of it connected."""
-        async with self.catalog.write("reap") as connection:
-            await connection.execute(delete(reminders))
-        self.sim.faults.clear()
-        del self.sim.app.drives[1:]
+    def _begin_again(self, seed: int) -> None:
+        """Make everything what it was before the first example."""
+        self.fresh.backup(self.rows)
+        for one in (self.folder / "objects").iterdir():
+            if one.name != PARTIAL:
+                shutil.rmtree(one)
         self.passed.clear()
-        self.clock.advance(1)
-        drive: MemoryDrive = self.sim.app.add_drive(f"Drive {self.ids.new()}", profile)
+        self.clock.slept.clear()
+        self.clock.advance(_BETWEEN_EXAMPLES)
+        self.ids.begin_again(seed)
+        self.sim.faults.begin_again(seed)
+        self.sim.log.clear()
+        del self.sim.app.drives[1:]
+
+    async def new_drive(self, profile: Profile, seed: int) -> Stand:
+        """A new drive that the catalog knows, and nothing of it connected."""
+        self._begin_again(seed)
+        drive: MemoryDrive = self.sim.app.add_drive(f"Drive {seed}", profile)
         drive.readers.add(self.sim.directory.person.id)
         drive_id = await ensure_drive(
             self.catalog,
@@ -147,6 +167,8 @@ class Ground:
 
         async def end() -> None:
             await self.source.aclose()
+            self.rows.close()
+            self.fresh.close()
             await self.catalog.aclose()
             await self.stack.aclose()
 

@@ -58,6 +58,11 @@ class CountedIds:
         self._count += 1
         return str(UUID(int=(self.seed << 64) + self._count))
 
+    def begin_again(self, seed: int) -> None:
+        """Be as if made with this seed just now."""
+        self.seed, self._count = seed, 0
+        self._random.seed(seed)
+
     def fraction(self) -> float:
         """Return the next number in [0, 1) of the seed."""
         return self._random.random()

@@ -16,7 +16,7 @@ from drivefeed.catalog.dialect import batches, upsert
 from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.catalog.tables import connections as connections_table
 from drivefeed.catalog.tables import coverage, documents
-from drivefeed.catalog.tree import known_items, lineages
+from drivefeed.catalog.tree import known_items, lineages, mark_dirty
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import ItemKind
 from drivefeed.domain.scope import Place, skip_reason
@@ -60,12 +60,17 @@ async def decide(
 
     Args:
         generation: given while a full enumeration runs: then only files are decided whose
-            folders were all seen in it, and only admissions count.
+            folders were all seen in it, and only admissions count. What a connection has whose
+            folder is not there stays open: the folder may still come.
     """
     files = [one for one in items if one.kind not in FOLDERS]
     lines = await lineages(connection, drive.drive_id, files, generation=generation)
     rooted = await rooted_connections(connection, drive, connections)
     forgotten = await forgotten_items(connection, drive, files)
+    held: set[str] = set()
+    if generation is not None:
+        absent = [each for each in connections if each not in rooted]
+        held = await _held_by(connection, absent, files)
     decided: set[str] = set()
     verdicts: list[Verdict] = []
     for one in files:
@@ -79,7 +84,8 @@ async def decide(
             one.is_whole and not one.deleted and line.seen and line.alive
         ):
             continue
-        decided.add(one.item_id)
+        if one.item_id not in held:
+            decided.add(one.item_id)
         verdicts += [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
     await _write(connection, drive, verdicts, lines, now=now, lane=lane)
     return decided
@@ -221,22 +227,43 @@ async def _coverage(
     return found
 
 
+async def _held_by(
+    connection: AsyncConnection, connections: Sequence[Connection], files: Iterable[TreeItem]
+) -> set[str]:
+    """Return the ids of those files of which one of the connections says something."""
+    ids = [each.connection_id for each in connections]
+    found: set[str] = set()
+    for batch in batches(one.item_id for one in files) if ids else ():
+        rows = await connection.execute(
+            select(coverage.c.item_id).where(
+                coverage.c.connection_id.in_(ids), coverage.c.item_id.in_(batch)
+            )
+        )
+        found.update(str(key) for key in rows.scalars())
+    return found
+
+
 async def look_at_roots(
     connection: AsyncConnection, drive: Drive, connections: Sequence[Connection]
-) -> list[Connection]:
+) -> tuple[list[Connection], bool]:
     """After a completed round, pause connections whose folder is gone and welcome it back.
 
+    Nothing was noted for a connection while its folder was gone. What left the folder in that time
+    does not lie in it when it is back, so all that the connection has is to be decided again.
+
     Returns:
-        The connections whose folder is there.
+        The connections whose folder is there, and whether decisions are to be made again first.
     """
     there = await rooted_connections(connection, drive, connections)
     ids = {each.connection_id for each in there}
+    back: list[str] = []
     for each in connections:
         is_gone = each.connection_id not in ids
         if is_gone and each.attention is not Reason.FOLDER_GONE:
             attention: Reason | None = Reason.FOLDER_GONE
         elif not is_gone and each.attention is Reason.FOLDER_GONE:
             attention = None
+            back.append(each.connection_id)
         else:
             continue
         await connection.execute(
@@ -244,4 +271,7 @@ async def look_at_roots(
             .where(connections_table.c.id == each.connection_id)
             .values(attention=attention)
         )
-    return there
+    for connection_id in back:
+        covered = select(coverage.c.item_id).where(coverage.c.connection_id == connection_id)
+        await mark_dirty(connection, drive.drive_id, covered)
+    return there, bool(back)

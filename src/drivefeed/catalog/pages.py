@@ -114,7 +114,9 @@ async def _new_folders(
     return {row.item_id for row in folders if row.parent_id is None or row.parent_id in listed}
 
 
-async def settle_some(catalog: Catalog, drive_id: str, pace: Pace | None = None) -> bool:
+async def settle_some(
+    catalog: Catalog, drive_id: str, pace: Pace | None = None, *, is_round: bool = True
+) -> bool:
     """Make some of the decisions that a completed round left; True while there are more.
 
     First every item is decided, and what would leave is only noted; then each connection's
@@ -122,6 +124,7 @@ async def settle_some(catalog: Catalog, drive_id: str, pace: Pace | None = None)
 
     Args:
         pace: how soon the next round follows; None for the settings' pace.
+        is_round: whether a round has just ended; a scan leaves something to settle as well.
     """
     now = catalog.clock.now()
     async with catalog.write("settling", beside=True) as connection:
@@ -143,21 +146,20 @@ async def settle_some(catalog: Catalog, drive_id: str, pace: Pace | None = None)
             await mark_decided(connection, drive_id, decided)
             return True
         scanning = await _scanning(connection, drive_id)
-        for each in await look_at_roots(connection, drive, known):
+        there, is_anew = await look_at_roots(connection, drive, known)
+        if is_anew:
+            return True
+        for each in there:
             # What a scan finds is counted as a whole, when it is done.
             if each.connection_id in scanning or not await brake_or_pass(connection, each):
                 continue
             if await apply_leaving(connection, each, now=now, limit=CHUNK):
                 return True
-        await connection.execute(
-            update(drives)
-            .where(drives.c.id == drive_id)
-            .values(
-                settling=False,
-                last_round_at=now,
-                pace_ms=pace and await pace_in(connection, drive, pace, now=now),
-            )
-        )
+        values: dict[str, Any] = {"settling": False}
+        if is_round:
+            values["last_round_at"] = now
+            values["pace_ms"] = pace and await pace_in(connection, drive, pace, now=now)
+        await connection.execute(update(drives).where(drives.c.id == drive_id).values(values))
     return False
 
 

@@ -15,7 +15,7 @@ from drivefeed.domain.remote import ItemKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sqlalchemy import RowMapping
+    from sqlalchemy import RowMapping, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 _DEEPEST = 400
@@ -172,6 +172,15 @@ async def mark_children_dirty(
             .where(items.c.drive_id == drive_id, items.c.parent_id.in_(batch))
             .values(dirty=True)
         )
+
+
+async def mark_dirty(connection: AsyncConnection, drive_id: str, ids: Select[tuple[str]]) -> None:
+    """Have the items whose ids a query gives decided anew."""
+    await connection.execute(
+        update(items)
+        .where(items.c.drive_id == drive_id, items.c.item_id.in_(ids))
+        .values(dirty=True)
+    )
 
 
 async def rooted_folders(

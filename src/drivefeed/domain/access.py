@@ -49,8 +49,13 @@ OF_PLACE = frozenset(
 )
 """Reasons that stop one drive or site, whoever signs in."""
 
-CURED_WITH_DRIVE = (OF_ACCOUNT | OF_PLACE) - {Reason.MISCONFIGURED, Reason.ACCESS_DENIED}
+CURED_WITH_DRIVE = (OF_ACCOUNT | OF_PLACE | {Reason.DRIVE_GONE}) - {
+    Reason.MISCONFIGURED,
+    Reason.ACCESS_DENIED,
+}
 """Where a file waits for one of these, it goes on once its drive answers again.
+
+That a drive is gone is taken back as well: clients were told so of drives that came back.
 
 The two left out are told of single files and of other parts as well.
 """

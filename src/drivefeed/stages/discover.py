@@ -109,13 +109,22 @@ class Discover(SubjectStage):
 
     async def _follow(self, drive: Drive) -> Outcome:
         started = time.monotonic()
+        # A scan or an item that was asked for again leaves something to settle, too. That is no
+        # round: the source was not asked, so it says nothing of how the drive is.
+        is_round = not drive.settling
         while time.monotonic() - started < _LONGEST_RUN_SECONDS:
             if drive.settling:
                 await clear_doubts(self.catalog, self._source, drive)
                 await welcome_restored_folders(self.catalog, drive)
-                while await pages.settle_some(self.catalog, drive.drive_id, self._pace):
+                while await pages.settle_some(
+                    self.catalog, drive.drive_id, self._pace, is_round=is_round
+                ):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
+                if not is_round:
+                    is_round = True
+                    drive = await fetch_drive(self.catalog, drive.drive_id)
+                    continue
                 # What waited for a sign-in or a right is not asked for one by one.
                 while await clear_cured(self.catalog, drive.drive_id, CURED_WITH_DRIVE):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:

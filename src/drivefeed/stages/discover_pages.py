@@ -15,6 +15,7 @@ from drivefeed.domain.delta_guards import (
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import ItemKind
+from drivefeed.stages.discover_doubts import completed
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
@@ -80,6 +81,7 @@ async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
             "begins again by itself after a while, and nothing is removed meanwhile.",
             given_up=now.given_up,
         )
+    page = await completed(catalog, source, drive, page)
     return await pages.apply_page(catalog, drive, page)
 
 

@@ -329,10 +329,11 @@ async def test_a_cancelled_transaction_leaves_nothing_and_hinders_nobody(listed:
     assert len(await listed.rows(reminders_table, reminders_table.c.stage == "poll")) == 1
 
 
-async def test_files_go_on_when_their_drive_answers_again(listed: Rig) -> None:
+@pytest.mark.parametrize("why", [Reason.SECRET_EXPIRED, Reason.DRIVE_GONE])
+async def test_files_go_on_when_their_drive_answers_again(listed: Rig, why: Reason) -> None:
     """Those that waited for a right of the same drive; nobody else, and each once."""
     await listed.enumerate([*_TREE, file("a", "docs", "A"), file("b", "docs", "B")])
-    for name, reason in (("a", Reason.SECRET_EXPIRED), ("b", Reason.ATTEMPTS_EXHAUSTED)):
+    for name, reason in (("a", why), ("b", Reason.ATTEMPTS_EXHAUSTED)):
         one = await listed.import_of(name)
         claim = await _claim(listed, one)
         await waiting.ask_a_person(listed.catalog, claim, reason=reason, detail="")

@@ -231,3 +231,25 @@ async def test_an_empty_answer_to_a_full_enumeration_removes_nothing(rig: Rig) -
     assert len(await rig.wanted()) == 3
     assert await rig.attention() == Reason.FOLDER_GONE
     assert not await rig.rows(coverage, coverage.c.leaving.is_not(None))
+
+
+async def test_what_left_a_folder_while_that_was_gone_leaves_when_it_is_back(rig: Rig) -> None:
+    await rig.enumerate([*_TREE, *_files(3)])
+    moved = [file("f000", "other"), *gone("f001"), *gone("docs")]
+    await rig.round([file("f001", "other")], moved)
+    assert await rig.attention() == Reason.FOLDER_GONE
+    assert set(await rig.wanted()) == {"f000", "f001", "f002"}
+    await rig.round([folder("docs")])
+    assert await rig.attention() is None
+    assert await rig.coverage() == {"f002": None}
+    assert set(await rig.wanted()) == {"f002"}
+
+
+async def test_what_left_a_folder_that_is_told_late_in_the_listing_leaves(rig: Rig) -> None:
+    await rig.enumerate([*_TREE, *_files(2)])
+    # A round under way said so, and was broken off before it ended.
+    await rig.apply([*gone("docs")], ends=False)
+    tree = [ROOT, folder("other"), file("f000", "other")]
+    await rig.enumerate(tree, [folder("docs"), file("f001", "docs")])
+    assert await rig.coverage() == {"f001": None}
+    assert set(await rig.wanted()) == {"f001"}

@@ -152,6 +152,18 @@ async def test_a_round_in_another_order(here: Desk) -> None:
     assert await here.names(link) == ["deep.txt"]
 
 
+async def test_a_parent_that_changed_itself_is_not_left_out(here: Desk) -> None:
+    folder = here.drive.tree.child(here.drive.tree.root_id, "folder")
+    assert folder
+    link = await here.latest()
+    here.drive.create_file("deep.txt", b"", folder.id)
+    here.drive.rename(folder.id, "renamed")
+    here.fault("omit_parents", op="delta")
+    assert await here.names(link) == ["renamed", "deep.txt"]
+    here.fault("omit_parents", op="delta")
+    assert "renamed" not in await here.names(), "a crawl shows no parents: they are asked for"
+
+
 async def test_items_that_come_twice_in_a_round(here: Desk) -> None:
     link = await here.latest()
     file = here.drive.tree.resolve(here.drive.tree.root, ["folder", "0.txt"])
