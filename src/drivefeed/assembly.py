@@ -204,7 +204,7 @@ def stages_of(
     deadline_ms = int(parts.settings.backend_deadline_seconds * 1000)
     stages: list[StageRun] = [
         Discover(catalog, parts.source, pace=pace_of(parts.settings)),
-        Admit(catalog),
+        Admit(catalog, parts.source),
         Transfer(
             catalog,
             parts.source,

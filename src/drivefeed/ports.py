@@ -123,6 +123,15 @@ class Source(Protocol):
         """
         ...
 
+    async def has_own_permissions(self, drive: DriveRef, item_id: str) -> bool:
+        """Tell whether a file has other permissions than those that it inherits.
+
+        Raises:
+            NotFound: the item is gone.
+            NeedsAttention: it is not told to this account.
+        """
+        ...
+
     def download(self, drive: DriveRef, item_id: str) -> AbstractAsyncContextManager[Download]:
         """Open the content of a file, from its first byte.
 

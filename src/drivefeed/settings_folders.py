@@ -94,6 +94,7 @@ class ConnectionSettings(Section):
     backend: str = Field(default="embedded", description=BY_NAME["backend"].meaning)
     deadline: str = Field(default="none", description=BY_NAME["deadline"].meaning)
     labelled: str = Field(default="include", description=BY_NAME["labelled"].meaning)
+    own_permissions: str = Field(default="include", description=BY_NAME["own_permissions"].meaning)
 
     @property
     def policy(self) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def admin_app(app: Application) -> Starlette:
         ("/drives/{drive}/quirks", ["PATCH"], admin.set_quirks),
         ("/drives/{drive}/migrate", ["POST"], admin.migrate),
         ("/drives/{drive}/labels", ["PATCH"], admin.set_labels),
+        ("/drives/{drive}/permissions", ["PATCH"], admin.set_permissions),
         ("/drives/{drive}/expire-tokens", ["POST"], admin.expire_tokens),
         ("/clock/advance", ["POST"], admin.advance),
         *DirectoryAdmin(app).routes(),
@@ -160,6 +161,14 @@ class _Admin:
         drive = self._drive(request)
         drive.labels |= msgspec.json.decode(await request.body(), type=dict[str, list[str]])
         return answered(drive.labels)
+
+    async def set_permissions(self, request: Request) -> Response:
+        """Take permissions by item id; delta tells of those items. ``[]`` inherits again."""
+        drive = self._drive(request)
+        told = msgspec.json.decode(await request.body(), type=dict[str, list[dict[str, Any]]])
+        for item, permissions in told.items():
+            drive.set_permissions(item, permissions)
+        return answered(drive.permissions)
 
     async def expire_tokens(self, request: Request) -> Response:
         self._drive(request).expire_tokens()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphsim.quirks import Quirks
 from graphsim.rounds import Rounds
@@ -58,6 +58,10 @@ class Drive:
         """Ids of sensitivity labels, by item id; no listing shows them."""
         self.protected: dict[str, str] = {}
         """Items that nobody can look into for their labels, with the error's code."""
+        self.permissions: dict[str, list[dict[str, Any]]] = {}
+        """Permissions of an item's own, by its id, in Graph's shape. It has no others, then."""
+        self.untold: set[str] = set()
+        """Items of whose permissions none applies to the caller, so that none is told."""
         self.epoch = 1
         self.downloaded: set[str] = set()
         """Ids of files whose bytes were asked for: that makes a missing hash appear."""
@@ -83,6 +87,14 @@ class Drive:
     def hide(self, identifier: str, seconds: float) -> None:
         """Let delta show an item's latest change only after so many seconds."""
         self.tree.lateness.hide(identifier, seconds)
+
+    def set_permissions(self, identifier: str, permissions: list[dict[str, Any]]) -> None:
+        """Give an item permissions of its own, or with none those of its folder again.
+
+        Delta tells of the item, whose tags stay as they are: it is no other version.
+        """
+        self.permissions[identifier] = permissions
+        self.tree.put(self.tree.items[identifier])
 
     def was_downloaded(self, item: Item) -> None:
         """Note that a file's bytes were asked for; its hash may appear by that."""

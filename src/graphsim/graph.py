@@ -10,6 +10,7 @@ from graphsim.errors import GraphError, invalid_request, not_found
 from graphsim.items import Item, Kind
 from graphsim.labels import OPERATION, extract_labels
 from graphsim.pages import Pages, Question
+from graphsim.permissions import list_permissions
 from graphsim.places import Places
 from graphsim.rendering import render_drive, selected
 from graphsim.subscriptions import Subscriptions
@@ -103,6 +104,8 @@ class Graph:
                 await self._content(question.exchange, question.drive, question.item)
             case labels if labels == OPERATION:
                 await extract_labels(question)
+            case "permissions":
+                await list_permissions(question, self.pages.size)
             case other:
                 raise GraphError(501, "notSupported", f"graphsim has no {other} on items.")
 

@@ -255,6 +255,30 @@ async def test_two_filter_changes_are_what_then_happens(here: Offline, library: 
     assert [row["actor"] for row in log] == ["test", "jane", "jane"]
 
 
+async def test_a_filter_on_permissions_tells_what_leaves_and_that_leaves(
+    here: Offline, library: Library, sim: GraphSim
+) -> None:
+    private = [one for one in library.drive.tree.items.values() if one.name[:3] in {"0.m", "1.m"}]
+    for one in private:
+        library.drive.set_permissions(one.id, [{"roles": ["read"], "link": {}}])
+    first = await plan_of(here, library, library.minutes)
+    await apply_plan(here.parts, first, name="Minutes", actor="test")
+    await here.play()
+    await here.make_searchable()
+    assert (await live(here), sim.log.count("permissions")) == (5, 0)
+
+    (known,) = await matching_connections(here.parts.catalog, "minutes")
+    policy = policy_of({"own_permissions": "exclude"}, now=NOW, base=known.policy)
+    plan = await plan_change(here.parts, known, policy)
+    assert plan.change is not None
+    assert (plan.change.added, plan.change.removed, plan.change.hidden) == (0, 2, 2)
+    assert planned(plan)["skipped"] == {"own_permissions": 2}
+    await apply_plan(here.parts, plan, name="Minutes", actor="jane")
+    await here.play()
+    assert planned(plan) == await happened(here, known.connection_id)
+    assert (await live(here), sim.log.count("permissions")) == (3, 5)
+
+
 async def test_a_change_that_the_brake_stops_says_so_and_is_stopped(
     here: Offline, library: Library
 ) -> None:

@@ -211,7 +211,7 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
             *("reconcile.", "reread"),
         ),
     ),
-    "told": (told, ("subscription.", "told")),
+    "told": (told, ("subscription.", "told", "permissions.")),
     "astray": (astray, ("drive.route", "round.")),
     "backend": (backend, ("org.sender", "poll_now", "relay.bring_back")),
 }

@@ -1,22 +1,26 @@
-"""Scenes of being told: a clerk has Microsoft tell of changes, for longer, and no more."""
+"""Scenes of being told: of changes, for longer, and no more; and of files' permissions."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from drivefeed.bootstrap import Surroundings, open_parts
+from drivefeed.catalog.sources import all_connections, fetch_drive
 from drivefeed.catalog.subscriptions import (
     all_subscriptions,
     forget_subscription,
     note_told,
     want_renewal,
 )
+from drivefeed.domain.model import Policy
 from drivefeed.domain.subscription import SubscriptionState
 from drivefeed.services.subscriptions import Subscribing
 from drivefeed.sources.graph.subscriptions import GraphSubscriptions
+from drivefeed.stages.permissions import ask_for_permissions
 from durability.scenes import settings_here
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ async def _told() -> None:
         for one in await all_subscriptions(parts.catalog):
             if one.state is SubscriptionState.REFUSED:
                 await forget_subscription(parts.catalog, one)
+        await _permissions(parts)
         await _clerk(parts, url).tick()
         (one,) = await all_subscriptions(parts.catalog)
         assert one.state is SubscriptionState.LIVE
@@ -50,6 +55,14 @@ async def _told() -> None:
         (one,) = await all_subscriptions(parts.catalog)
         assert one.state is SubscriptionState.REFUSED
         await forget_subscription(parts.catalog, one)
+
+
+async def _permissions(parts: Parts) -> None:
+    """Ask for the permissions of all files, as a plan does whose policy is about them."""
+    (one,) = await all_connections(parts.catalog)
+    wanting = replace(one, policy=Policy(own_permissions="exclude"))
+    drive = await fetch_drive(parts.catalog, one.drive_id)
+    await ask_for_permissions(parts.catalog, parts.source, drive, [wanting], only_dirty=False)
 
 
 def _clerk(parts: Parts, url: str) -> Subscribing:

@@ -124,7 +124,7 @@ class Ground:
         store = DirectoryStore(self.folder / "objects")
         self.stages = {
             "discover": Discover(self.catalog, self.source),
-            "admit": Admit(self.catalog),
+            "admit": Admit(self.catalog, self.source),
             "transfer": Transfer(self.catalog, self.source, store),
         }
 

@@ -343,7 +343,7 @@ async def standing(
     store = DirectoryStore(folder / "objects")
     stages = {
         "discover": Discover(catalog, source),
-        "admit": Admit(catalog),
+        "admit": Admit(catalog, source),
         "transfer": Transfer(catalog, source, store),
     }
     breakers = Breakers(clock, ids)

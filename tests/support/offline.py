@@ -84,7 +84,7 @@ class Offline:
         catalog, source = self.parts.catalog, self.parts.source
         stages = {
             Stage.DISCOVER: Discover(catalog, source),
-            Stage.ADMIT: Admit(catalog),
+            Stage.ADMIT: Admit(catalog, source),
             Stage.TRANSFER: Transfer(catalog, source, self.parts.store, gate=lambda: self.gate),
         }
         ran = True

@@ -84,9 +84,14 @@ async def decide(
             one.is_whole and not one.deleted and line.seen and line.alive
         ):
             continue
+        told = [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
+        if generation is not None and any(awaits_permissions(each) for each in told):
+            # The end of the listing decides, when it was asked for: what is admitted before that
+            # and leaves then would count as removed.
+            continue
         if one.item_id not in held:
             decided.add(one.item_id)
-        verdicts += [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
+        verdicts += told
     await _write(connection, drive, verdicts, lines, now=now, lane=lane)
     return decided
 
@@ -144,6 +149,12 @@ def verdict_of(each: Connection, one: TreeItem, line: Lineage, is_forgotten: boo
         place = Place(tuple(folder.name for folder in below), one.name)
         reason = skip_reason(one, place, each.policy)
     return Verdict(each, one, admitted=reason is None, reason=reason, gone=False)
+
+
+def awaits_permissions(verdict: Verdict) -> bool:
+    """Tell whether a file's permissions, for which nobody asked yet, decide about it."""
+    excludes = verdict.connection.policy.own_permissions == "exclude"
+    return excludes and verdict.admitted and verdict.item.own_permissions is None
 
 
 async def _write(

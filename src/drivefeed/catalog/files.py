@@ -37,6 +37,8 @@ class File:
         listed_size: bytes of this version as it was listed.
         is_limited: whether its organization has a page limit.
         backend: the ingestion backend that the innermost connection which admits it wants.
+        own_permissions: what was last told of its permissions; see
+            :class:`drivefeed.domain.delta.TreeItem`.
     """
 
     name: str
@@ -51,6 +53,7 @@ class File:
     listed_size: int | None = None
     is_limited: bool = False
     backend: str = EMBEDDED
+    own_permissions: bool | None = None
 
     def quiet_until(self, now: int) -> int | None:
         """Return when the quiet hours end that keep it from being copied, or None without any."""
@@ -60,6 +63,13 @@ class File:
     def excludes_labelled(self) -> bool:
         """Whether no connection wants it if it has a sensitivity label."""
         return bool(self.policies) and all(one.labelled == "exclude" for one in self.policies)
+
+    @property
+    def excludes_own_permissions(self) -> bool:
+        """Whether no connection wants it if it has permissions of its own."""
+        return bool(self.policies) and all(
+            one.own_permissions == "exclude" for one in self.policies
+        )
 
     @property
     def most_bytes(self) -> int | None:
@@ -80,6 +90,7 @@ _WHOLE = (
         drives.c.remote_id,
         items.c.media_type,
         items.c.quick_xor,
+        items.c.own_permissions,
         orgs.c.page_limit,
     )
     .select_from(imports)
@@ -126,6 +137,7 @@ async def fetch(catalog: Catalog, import_id: str) -> tuple[Document, Import, Fil
         listed_size=row[_IMPORT_PREFIX + "listed_size"],
         is_limited=row["page_limit"] is not None,
         backend=_backend(wanting, folders),
+        own_permissions=row["own_permissions"],
     )
     return document_of(row), one, file
 

@@ -58,7 +58,11 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
             return current
         known = await known_items(connection, drive.drive_id, {item.item_id for item in page.items})
         plan = plan_page(
-            page.items, known, generation=current.generation, enumerating=current.enumerating
+            page.items,
+            known,
+            generation=current.generation,
+            enumerating=current.enumerating,
+            tells_changes=not current.enumerating,
         )
         await save_items(connection, drive.drive_id, plan.rows)
         if current.enumerating:

@@ -182,7 +182,8 @@ async def _count_chunk(
             continue
         below = lines[one.item_id].below(trial.root_item_id) or ()
         path = "/".join((*(folder.name for folder in below), one.name))
-        standing.tally.take(path, one.size, shared=one.shared, present=one.item_id in present)
+        shared = one.shared if one.own_permissions is None else one.own_permissions
+        standing.tally.take(path, one.size, shared=shared, present=one.item_id in present)
 
 
 def _leaves(standing: _Standing, one: TreeItem, verdict: Verdict, admitted_now: set[str]) -> bool:

@@ -135,8 +135,10 @@ items = Table(
     instant("modified_at"),
     Column("web_url", Text),
     flag("malware"),
-    # Whether it has permissions of its own; null where it was listed before we asked for that.
+    # Whether it is shown as shared; null where it was listed before we asked for that.
     Column("shared", Boolean),
+    # Whether it does not only inherit its folder's permissions; null where nobody asked.
+    Column("own_permissions", Boolean),
     flag("deleted"),
     Column("generation", Integer, nullable=False),
     Column("version_key", Text, nullable=False),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drivefeed.services.choosing import Choice
 
 _TOLD_PAGES = 25
+_TOLD_FILES = 200
 _KINDS = {
     "documentLibrary": "document library",
     "business": "OneDrive for work",
@@ -105,7 +106,13 @@ async def _connect(
         name = await name_for(catalog, choice, wish.name)
         folder = choice.folder
         plan = await plan_connection(
-            parts, choice.route.account_id, folder.drive_id, folder.item_id, policy, tell=tell
+            parts,
+            choice.route.account_id,
+            folder.drive_id,
+            folder.item_id,
+            policy,
+            tell=tell,
+            tell_asked=tell and _tell_asked,
         )
         connection_id = plan.connection_id
         if apply:
@@ -120,6 +127,11 @@ async def _connect(
 def _tell_listing(pages: int) -> None:
     if pages % _TOLD_PAGES == 0:
         say(f"[dim]{pages} pages of the library are listed …[/]")
+
+
+def _tell_asked(files: int) -> None:
+    if files % _TOLD_FILES == 0:
+        say(f"[dim]{files} files' permissions were asked for …[/]")
 
 
 def _json_of(outcome: Outcome) -> dict[str, Any]:

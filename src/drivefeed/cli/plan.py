@@ -105,8 +105,18 @@ def _tell_rights(plan: Plan) -> None:
         if plan.shared is None
         else str(plan.shared)
     )
-    say(f"Files with permissions of their own: {shared}.")
+    say(f"Files with permissions of their own: {_words_of_permissions(plan, shared)}")
     say(_words_of_labels(plan))
+
+
+def _words_of_permissions(plan: Plan, shared: str) -> str:
+    if plan.policy.own_permissions == "exclude":
+        return "left out, as counted above; each file was asked about."
+    return (
+        f"{shared}. That is what the listing shows as shared, and files of a shared folder are, "
+        "too, but one that was only taken from some people may not be. '--own-permissions "
+        "exclude' asks for each file, and leaves those out."
+    )
 
 
 def _words_of_labels(plan: Plan) -> str:

@@ -103,6 +103,7 @@ COMMITS: dict[str, str] = {
     "org.sender": "An organization of another drivefeed is made known to the relay.",
     "page": "A page of changes is applied whole, with its cursor; the last one ends the round.",
     "park": "An import waits until its connection goes on.",
+    "permissions.told": "What was told of files' permissions is known, to be decided by.",
     "period": "A new period of a page limit begins.",
     "placed": "The index was told a document's name and folders.",
     "plan.apply": "A folder is connected as its plan says.",

@@ -19,7 +19,9 @@ class TreeItem:
     """One item of a drive's shadow tree.
 
     Attributes:
-        shared: whether it has permissions of its own; None where that is not known.
+        shared: whether Graph shows it as shared; None where that is not known.
+        own_permissions: whether it does not only inherit its folder's permissions, as it was when
+            that was asked; None where nobody asked since it last changed.
         generation: the full enumeration in which it was last seen.
         origin_id: the id under which it was first known, where the service gave it another one.
         dirty: a decision about it, or about what lies below it, is still to be made.
@@ -38,6 +40,7 @@ class TreeItem:
     web_url: str | None = None
     malware: bool = False
     shared: bool | None = None
+    own_permissions: bool | None = None
     deleted: bool = False
     generation: int = 0
     version_key: str = ""
@@ -78,6 +81,7 @@ def plan_page(
     *,
     generation: int,
     enumerating: bool = False,
+    tells_changes: bool = False,
 ) -> PagePlan:
     """Work out what a page writes. The last occurrence of an id wins, as Microsoft documents.
 
@@ -86,6 +90,7 @@ def plan_page(
         known: the rows of the shadow tree for the page's ids, as far as there are any.
         generation: the drive's current full enumeration; seen items are stamped with it.
         enumerating: whether that enumeration is under way.
+        tells_changes: whether what it holds is told because something changed about it.
     """
     rows: dict[str, TreeItem] = {}
     for item in items:
@@ -94,7 +99,7 @@ def plan_page(
             if old is not None and not old.deleted:
                 rows[item.item_id] = replace(old, deleted=True, dirty=True, generation=generation)
             continue
-        rows[item.item_id] = _merge(old, item, generation)
+        rows[item.item_id] = _merge(old, item, generation, is_change=tells_changes)
     return PagePlan(
         rows=tuple(rows.values()),
         fresh=frozenset(key for key, row in rows.items() if row.dirty),
@@ -113,7 +118,7 @@ def _is_news(old: TreeItem | None, new: TreeItem, *, enumerating: bool) -> bool:
     return replace(new, dirty=old.dirty) != old
 
 
-def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
+def _merge(old: TreeItem | None, item: RemoteItem, generation: int, *, is_change: bool) -> TreeItem:
     new = TreeItem(
         item_id=item.item_id,
         parent_id=item.parent_id,
@@ -145,6 +150,9 @@ def _merge(old: TreeItem | None, item: RemoteItem, generation: int) -> TreeItem:
         origin_id=old.origin_id,
         shared=old.shared if new.shared is None else new.shared,
     )
+    # Another permission is no other version, so that it may be all that an item is told for.
+    as_before = not is_change and (new.etag or old.etag, new.shared) == (old.etag, old.shared)
+    new = replace(new, own_permissions=old.own_permissions if as_before else None)
     if changed(_fingerprint(old), Fingerprint.of(item)):
         new = replace(new, version_key=version_key(item))
     else:
@@ -171,12 +179,11 @@ def _calls_for_decision(old: TreeItem, new: TreeItem) -> bool:
         return True
     if new.is_container:
         return False
-    return (old.version_key, old.size, old.malware, old.modified_at) != (
-        new.version_key,
-        new.size,
-        new.malware,
-        new.modified_at,
-    )
+    return _decided_by(old) != _decided_by(new)
+
+
+def _decided_by(row: TreeItem) -> tuple[object, ...]:
+    return row.version_key, row.size, row.malware, row.modified_at, row.own_permissions
 
 
 def _place(row: TreeItem) -> tuple[str | None, str, ItemKind]:

@@ -125,6 +125,12 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "It has a sensitivity label, and the connection excludes files with one.",
         "Take the label off, or set the policy labelled to include; then retry it.",
     ),
+    Reason.OWN_PERMISSIONS: Explanation(
+        _R,
+        "It has permissions of its own, and the connection excludes files with such.",
+        "Have it inherit its folder's permissions again, or set the policy own_permissions to "
+        "include; then retry it.",
+    ),
     Reason.SUPERSEDED: Explanation(_W, "A newer version of the file took its place.", "Nothing."),
     Reason.REMOVED_AT_SOURCE: Explanation(
         _W, "It was deleted at the source.", "Restore it there; it comes back by itself."
@@ -225,6 +231,13 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "The connection excludes files with a sensitivity label, and Microsoft does not tell this "
         "account which have one.",
         "Give the app Files.Read.All or Sites.Read.All, or set the policy labelled to "
+        "include; then retry it.",
+    ),
+    Reason.PERMISSIONS_UNKNOWN: Explanation(
+        _A,
+        "The connection excludes files with permissions of their own, and Microsoft does not tell "
+        "this account which have such.",
+        "Give the app Files.Read.All or Sites.Read.All, or set the policy own_permissions to "
         "include; then retry it.",
     ),
     Reason.BACKEND_LATE: Explanation(

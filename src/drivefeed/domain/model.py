@@ -115,6 +115,8 @@ class Policy:
         deadline_ms: how long that may take for one file; None for the settings' deadline.
         labelled: ``exclude`` asks for each file's sensitivity labels before it is copied, and
             leaves out those that have one.
+        own_permissions: ``exclude`` asks for each file's permissions, and leaves out those that
+            do not only inherit what their folder has.
     """
 
     subfolders: bool = True
@@ -136,6 +138,7 @@ class Policy:
     backend: str = "embedded"
     deadline_ms: int | None = None
     labelled: str = "include"
+    own_permissions: str = "include"
 
     @property
     def scope(self) -> tuple[object, ...]:
@@ -147,6 +150,7 @@ class Policy:
             self.types,
             self.max_bytes,
             self.modified_since,
+            self.own_permissions,
         )
 
 

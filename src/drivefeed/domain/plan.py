@@ -92,8 +92,9 @@ class Plan:
         fresh_pages: of these, the ones of files that were not copied yet.
         free_pages: what is left of the organization's page limit; None where it has none, and
             where the backend keeps the books itself.
-        shared: of those, the ones that carry permissions of their own, as Graph's ``shared``
-            facet tells; None where the tree was listed before we asked for it.
+        shared: of those, the ones with permissions of their own: as they were told where somebody
+            asked, and else those with Graph's ``shared`` facet, which what merely lies in a shared
+            folder has as well; None where the tree was listed before we asked for it.
         labelled: of those, the ones with a sensitivity label. Always None: Graph tells labels
             only file by file (extractSensitivityLabels), never in a listing, and a plan asks for
             no file.

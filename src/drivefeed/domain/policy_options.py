@@ -191,5 +191,14 @@ OPTIONS: Final = (
         read=values.one_of("include", "exclude"),
         show=str,
     ),
+    Option(
+        "own_permissions",
+        "own_permissions",
+        allowed="include or exclude",
+        meaning="exclude asks Microsoft for each file's permissions, and leaves out those that do "
+        "not only inherit their folder's.",
+        read=values.one_of("include", "exclude"),
+        show=str,
+    ),
 )
 BY_NAME: Final = {one.name: one for one in OPTIONS}

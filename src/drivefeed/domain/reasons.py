@@ -40,6 +40,7 @@ class Reason(StrEnum):
     GONE_AT_SOURCE = "gone_at_source"
     DOWNLOAD_FORBIDDEN = "download_forbidden"
     LABELLED = "labelled"
+    OWN_PERMISSIONS = "own_permissions"
     # Why an import ended.
     SUPERSEDED = "superseded"
     REMOVED_AT_SOURCE = "removed_at_source"
@@ -93,6 +94,7 @@ class Reason(StrEnum):
     NO_ONEDRIVE = "no_onedrive"
     SITE_LOCKED = "site_locked"
     LABELS_UNKNOWN = "labels_unknown"
+    PERMISSIONS_UNKNOWN = "permissions_unknown"
     BACKEND_LATE = "backend_late"
     CRASHES_WORKER = "crashes_worker"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"

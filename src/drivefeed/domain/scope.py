@@ -98,6 +98,8 @@ def _content_reason(item: TreeItem, name: str, policy: Policy) -> Reason | None:
         and item.modified_at < policy.modified_since
     ):
         return Reason.OLDER_THAN_LIMIT
+    if policy.own_permissions == "exclude" and item.own_permissions:
+        return Reason.OWN_PERMISSIONS
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from drivefeed.catalog import pages
 from drivefeed.catalog.sources import connections_in, fetch_drive
@@ -11,13 +11,15 @@ from drivefeed.domain.retry import backoff_ms
 from drivefeed.stages.discover_pages import follow_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.ports import Source
 
 _ATTEMPTS: Final = 5
+
+Found = TypeVar("Found")
 
 
 async def list_to_end(
@@ -52,14 +54,25 @@ async def _settled(catalog: Catalog, drive: Drive) -> Drive:
 
 
 async def _follow_patiently(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+    async def follow() -> Drive:
+        return await follow_page(catalog, source, await fetch_drive(catalog, drive.drive_id))
+
+    return await patiently(catalog, drive, follow)
+
+
+async def patiently(catalog: Catalog, drive: Drive, ask: Callable[[], Awaitable[Found]]) -> Found:
+    """Ask a source as often as it takes for a fault to pass, a few times at most.
+
+    Raises:
+        DrivefeedError: it does not pass.
+    """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return await follow_page(catalog, source, drive)
+            return await ask()
         except Throttled as error:
             await catalog.clock.sleep(error.seconds)
         except Transient:
             if attempt == _ATTEMPTS:
                 raise
             await catalog.clock.sleep(backoff_ms(attempt, fraction=catalog.ids.fraction()) / 1000)
-        drive = await fetch_drive(catalog, drive.drive_id)
     raise Transient(f"Microsoft keeps limiting how often drive '{drive.name}' is read; try later.")

@@ -16,17 +16,19 @@ from drivefeed.catalog.planning import Counted, count
 from drivefeed.catalog.sources import fetch_drive
 from drivefeed.catalog.usage import usage_of
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
+from drivefeed.domain.model import Connection
 from drivefeed.domain.plan import Emptiness, Plan
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
-from drivefeed.services.listing import list_to_end
+from drivefeed.services.listing import list_to_end, patiently
+from drivefeed.stages.permissions import ask_for_permissions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
-    from drivefeed.domain.model import Connection, Policy
+    from drivefeed.domain.model import Policy
     from drivefeed.ports import Source
     from drivefeed.sources.graph.account import GraphAccount
     from drivefeed.stages.backends import Backends
@@ -88,6 +90,7 @@ async def plan_connection(
     policy: Policy,
     *,
     tell: Callable[[int], None] | None = None,
+    tell_asked: Callable[[int], None] | None = None,
 ) -> Plan:
     """List a drive as far as it is not listed yet, and count what connecting a folder would do.
 
@@ -100,12 +103,16 @@ async def plan_connection(
         root_item_id: the folder's driveItem id.
         policy: made by :func:`drivefeed.domain.policies.policy_of`.
         tell: called with the number of pages listed so far, after each.
+        tell_asked: called with the number of files whose permissions were asked for so far; they
+            are where the policy excludes by them, one request for each file.
 
     Raises:
-        NeedsAttention: the account may not read the drive, or there is no such folder in it.
+        NeedsAttention: the account may not read the drive, or the permissions that the policy
+            asks for, or there is no such folder in it.
     """
     drive = await known_drive(parts, account_id, drive_id)
     drive, listed_at = await list_to_end(parts.catalog, parts.source, drive, tell)
+    await _ask_permissions(parts, drive, root_item_id, policy, tell_asked)
     return await _planned(parts, drive, root_item_id, policy, listed_at)
 
 
@@ -124,7 +131,26 @@ async def plan_change(parts: Planning, known: Connection, policy: Policy) -> Pla
         if drive.last_round_at is None:
             raise
         listed_at = drive.last_round_at
+    await _ask_permissions(parts, drive, known.root_item_id, policy)
     return await _planned(parts, drive, known.root_item_id, policy, listed_at)
+
+
+async def _ask_permissions(
+    parts: Planning,
+    drive: Drive,
+    root_item_id: str,
+    policy: Policy,
+    tell: Callable[[int], None] | None = None,
+) -> None:
+    """Ask what the policy decides by and no listing tells; what was told already is not asked."""
+    trial = Connection("", drive.org_id, drive.drive_id, root_item_id, "", policy)
+
+    async def ask() -> None:
+        await ask_for_permissions(
+            parts.catalog, parts.source, drive, [trial], only_dirty=False, tell=tell
+        )
+
+    await patiently(parts.catalog, drive, ask)
 
 
 async def known_drive(parts: Planning, account_id: str, remote_id: str) -> Drive:

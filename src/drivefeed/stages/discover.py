@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from drivefeed.catalog import pages
+from drivefeed.catalog.permissions import known_connection
 from drivefeed.catalog.reminders import Claim, conclude, release
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.catalog.tree_identity import welcome_restored_folders
@@ -20,6 +21,7 @@ from drivefeed.stages.discover_doubts import clear_doubts
 from drivefeed.stages.discover_pages import RoundGivenUp, follow_page
 from drivefeed.stages.discover_routes import find_other_route
 from drivefeed.stages.outcome import Again, Ask, Outcome, Rest
+from drivefeed.stages.permissions import ask_as_far_as_told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,6 +118,12 @@ class Discover(SubjectStage):
             if drive.settling:
                 await clear_doubts(self.catalog, self._source, drive)
                 await welcome_restored_folders(self.catalog, drive)
+                async with self.catalog.read() as connection:
+                    known = await connections_in(connection, drive.drive_id)
+                if not await ask_as_far_as_told(
+                    self.catalog, self._source, drive, known, until=started + _LONGEST_RUN_SECONDS
+                ):
+                    return Again(0)
                 while await pages.settle_some(
                     self.catalog, drive.drive_id, self._pace, is_round=is_round
                 ):
@@ -164,12 +172,32 @@ class Admit(SubjectStage):
     stage = Stage.ADMIT
     _subject = "connection_id"
 
+    def __init__(self, catalog: Catalog, source: Source) -> None:
+        super().__init__(catalog)
+        self._source = source
+
     async def run(self, claim: Claim, delivery: Delivery) -> Outcome | None:
         """Decide about the tree in chunks, each its own transaction."""
         del delivery
         started = time.monotonic()
+        try:
+            is_told = await self._ask_permissions(claim.subject_id, started + _LONGEST_RUN_SECONDS)
+        except NeedsAttention as error:
+            return Ask(error.reason, redact(str(error)))
+        if not is_told:
+            return Again(0)
         while await pages.scan_some(self.catalog, claim.subject_id):
             if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                 return Again(0)
         await pages.settle_soon(self.catalog, claim.subject_id)
         return Rest()
+
+    async def _ask_permissions(self, connection_id: str, until: float) -> bool:
+        """Ask for the permissions of all files of its folder, where its policy is about them."""
+        known = await known_connection(self.catalog, connection_id)
+        if known is None or known.policy.own_permissions != "exclude":
+            return True
+        drive = await fetch_drive(self.catalog, known.drive_id)
+        return await ask_as_far_as_told(
+            self.catalog, self._source, drive, [known], until=until, all_of_it=True
+        )

@@ -12,14 +12,14 @@ from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.domain.budget import Lane
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.converge import may_stand_for
-from drivefeed.domain.errors import AlreadyExists, InUse, NotFound, Part, Permanent, Transient
+from drivefeed.domain.errors import AlreadyExists, InUse, NotFound, Part, Transient
 from drivefeed.domain.gate import OPEN
 from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
-from drivefeed.domain.scope import LABELLED_TYPES, ending
 from drivefeed.ports import Stage
 from drivefeed.stages.imports import ImportStage, Task
 from drivefeed.stages.outcome import Advance, Again, Outcome
+from drivefeed.stages.refusing import gone, refuse_unwanted
 from drivefeed.stages.sums import Sums, require_size
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Transfer(ImportStage):
             return not_now
         if not await self.has_pages(task):
             return None
-        await self._refuse_labelled(task)
+        await refuse_unwanted(self._source, self._store, task)
         try:
             sums, integrity = await self._checked_bytes(task)
         except _LaterError as later:
@@ -113,29 +113,6 @@ class Transfer(ImportStage):
         if gate.is_shut and await self._store.stat(task.object_key) is None:
             return Again(_NO_ROOM_AGAIN_MS, hold=gate.reason, detail=gate.words)
         return None
-
-    async def _refuse_labelled(self, task: Task) -> None:
-        """Leave out a file with a sensitivity label where no connection wants it.
-
-        It is asked for each version before it is copied: a label is part of an Office file, so
-        that giving or taking one makes another version.
-        """
-        file = task.file
-        if not file.excludes_labelled or ending(file.name) not in LABELLED_TYPES:
-            return
-        if file.drive is None or file.item_id is None:
-            return
-        if await self._store.stat(task.object_key) is not None:
-            return
-        try:
-            labelled = await self._source.is_labelled(file.drive, file.item_id)
-        except NotFound as error:
-            raise _gone(file.name) from error
-        if labelled:
-            raise Permanent(
-                f"'{file.name}' has a sensitivity label, and its connection excludes those.",
-                reason=Reason.LABELLED,
-            )
 
     async def _need(self, task: Task) -> Need | None:
         """Return the pages that it needs now that it is stored."""
@@ -182,7 +159,7 @@ class Transfer(ImportStage):
             outcome = Again(_IN_USE_AGAIN_MS, hold=Reason.LOCKED_AT_SOURCE, detail=str(error))
             raise _LaterError(outcome) from error
         except NotFound as error:
-            raise _gone(task.file.name) from error
+            raise gone(task.file.name) from error
         except AlreadyExists:
             return await self._adopt(task)
         return sums
@@ -230,11 +207,6 @@ class Transfer(ImportStage):
             if is_other and other.sha256 == sha256 and may_stand_for(other):
                 return other.import_id
         return None
-
-
-def _gone(name: str) -> Permanent:
-    words = f"'{name}' was gone when it was to be copied."
-    return Permanent(words, reason=Reason.GONE_AT_SOURCE)
 
 
 def _lane(task: Task) -> Lane:

@@ -50,6 +50,17 @@ def test_where_nothing_changes_no_change_is_told(capsys: pytest.CaptureFixture[s
     assert "+7" not in told(capsys, with_change=False, change=Change(added=7))
 
 
+def test_permissions_are_told_as_far_as_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = " ".join(told(capsys, files=4, found=4, shared=3).split())
+    assert "Files with permissions of their own: 3. That is what the listing shows" in listed
+    assert "'--own-permissions exclude' asks for each file, and leaves those out." in listed
+    before = " ".join(told(capsys, files=4, found=4, shared=None).split())
+    assert "Files with permissions of their own: not known, because the library" in before
+    without = Policy(own_permissions="exclude")
+    asked = " ".join(told(capsys, files=4, found=4, shared=0, policy=without).split())
+    assert "permissions of their own: left out, as counted above; each file was asked" in asked
+
+
 def test_labels_are_told_as_far_as_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     types = (TypeSum("docx", 5, 9, 1), TypeSum("txt", 4, 9, 1), TypeSum("pdf", 2, 9, 1))
     some = " ".join(told(capsys, files=11, found=11, types=types).split())

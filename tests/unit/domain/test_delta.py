@@ -63,6 +63,24 @@ def test_an_item_that_did_not_change_calls_for_none_and_is_seen() -> None:
     assert plan.fresh == frozenset()
 
 
+@pytest.mark.parametrize("was_own", [True, False])
+def test_permissions_are_asked_for_again_when_a_page_of_changes_tells_an_item(
+    was_own: bool,  # noqa: FBT001
+) -> None:
+    old = replace(_OLD, own_permissions=was_own)
+    (row,) = plan_page([_told()], {"f": old}, generation=2, tells_changes=True).rows
+    assert (row.own_permissions, row.dirty, row.version_key) == (None, True, _OLD.version_key)
+
+
+def test_a_full_listing_says_nothing_of_permissions_unless_an_item_is_another() -> None:
+    old = replace(_OLD, own_permissions=True, shared=False)
+    assert _after(_told(shared=False), old=old).own_permissions is True
+    assert not _after(_told(shared=False), old=old).dirty
+    for changes in ({"shared": True}, {"shared": False, "etag": "e2"}):
+        row = _after(_told(**changes), old=old)
+        assert (row.own_permissions, row.dirty) == (None, True)
+
+
 def test_the_last_occurrence_of_an_id_wins() -> None:
     row = _after(_told(name="b.txt"), _told(name="c.txt", quick_xor="h3", etag="e3"))
     assert (row.name, row.version_key, row.dirty) == ("c.txt", "quickxor:h3", True)

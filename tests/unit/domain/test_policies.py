@@ -74,6 +74,7 @@ WRONG: dict[str, list[Any]] = {
     "brake_floor": [0],
     "priority": ["urgent", 1],
     "labelled": ["hide", 1],
+    "own_permissions": ["hide", 1],
     "interval": ["1 s", 0],
     "quiet_hours": ["08:00", "25:00-26:00", "08:00-08:00", 8],
     "time_zone": ["Mars/Olympus", "", "../../etc/passwd"],

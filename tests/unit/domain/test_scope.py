@@ -146,3 +146,17 @@ def test_endings(name: str, kind: str) -> None:
 def test_files_that_nobody_can_read_are_unsupported_rather_than_filtered() -> None:
     assert _reason("a.exe", Policy()) is Reason.UNSUPPORTED_TYPE
     assert all(_reason(f"a.{kind}", Policy()) is None for kind in READABLE_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("is_own", "reason"), [(True, Reason.OWN_PERMISSIONS), (False, None), (None, None)]
+)
+def test_only_what_was_told_to_have_permissions_of_its_own_is_left_out_for_it(
+    is_own: bool | None,  # noqa: FBT001
+    reason: Reason | None,
+) -> None:
+    file = replace(_FILE, own_permissions=is_own)
+    assert _reason("a.txt", Policy(own_permissions="exclude"), file) is reason
+    assert _reason("a.txt", Policy(), file) is None
+    # What no connection wants anyway is told for that: nobody is asked about it.
+    assert _reason("a.exe", Policy(own_permissions="exclude"), file) is Reason.UNSUPPORTED_TYPE

@@ -47,6 +47,7 @@ class Scene(StrEnum):
     CONTENT = "a file's content"
     HOST = "a file's content from the download host"
     LABELS = "a file's sensitivity labels"
+    PERMISSIONS = "a file's permissions"
     SUBSCRIPTION = "word of the drive's changes"
 
 

@@ -23,6 +23,7 @@ from drivefeed.sources.graph.items import item_of, page_of
 from drivefeed.sources.graph.labels import is_labelled
 from drivefeed.sources.graph.links import full_link, kept_link
 from drivefeed.sources.graph.looking import Look
+from drivefeed.sources.graph.own_permissions import has_own_permissions
 from drivefeed.sources.graph.paced import PacedCredential
 from drivefeed.sources.graph.places import names_of
 
@@ -179,6 +180,11 @@ class GraphSource:
         """Tell whether a file has a sensitivity label."""
         client = await self._client(drive)
         return await is_labelled(client, drive.drive_id, item_id, self._lane)
+
+    async def has_own_permissions(self, drive: DriveRef, item_id: str) -> bool:
+        """Tell whether a file has other permissions than those that it inherits."""
+        client = await self._client(drive)
+        return await has_own_permissions(client, drive.drive_id, item_id, self._lane)
 
     def download(self, drive: DriveRef, item_id: str) -> AbstractAsyncContextManager[Download]:
         """Open the content of a file."""
