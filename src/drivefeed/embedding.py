@@ -232,6 +232,11 @@ def open_one(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> E
     )
 
 
+def open_setting(settings: Settings, catalog: Catalog, one: EmbeddingSettings) -> Embedder:
+    """Return the embedder that a table of the settings names; see :func:`open_one`."""
+    return open_one(settings, catalog, _choice(one))
+
+
 def made_by(name: str, embedder: Embedder) -> Made:
     """Return what a collection of that name is made with."""
     return Made(name, embedder.provider, embedder.name, embedder.dimension)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from drivefeed.cli import access, keep, mend, roles
+from drivefeed.cli import access, beginning, keep, mend, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
@@ -49,17 +49,6 @@ def demo(
     from drivefeed.cli.demo import Wishes, run_demo
 
     run_demo(folder, Wishes(once=once, slow=slow, fail=fail, grace=grace, as_json=as_json))
-
-
-def init(
-    *,
-    org: Annotated[str, typer.Option(help="The first organization.")] = "default",
-    as_json: Json = False,
-) -> None:
-    """Make the data folder, the catalog, the secret key and the first organization."""
-    from drivefeed.cli.init import initialise
-
-    initialise(org, as_json=as_json)
 
 
 def up(*, as_json: Annotated[bool, typer.Option("--json", help="Logs as JSON.")] = False) -> None:
@@ -281,7 +270,7 @@ def version(*, as_json: Json = False) -> None:
 
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Set up": (init,),
+    "Set up": (beginning.init,),
     "Run": (demo, up, roles.scheduler, roles.worker, web),
     "Choose": (browse, connect, plan),
     "Look": (status, imports, why, search),

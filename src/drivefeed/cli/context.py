@@ -94,12 +94,12 @@ def settings_for_commands() -> Settings:
 
 def settings_file() -> Path | None:
     """Return the file that settings are read from, or None where there is none."""
-    from drivefeed.settings import CONFIG_VARIABLE
+    from drivefeed.settings import CONFIG_VARIABLE, Settings
 
     named: Path | str | None = options.config or os.environ.get(CONFIG_VARIABLE)
-    overrides = _named_folder()
-    if not named and "data_dir" in overrides:
-        beside = Path(overrides["data_dir"]) / SETTINGS_NAME
+    if not named:
+        folder = _named_folder().get("data_dir", Settings.model_fields["data_dir"].default)
+        beside = Path(folder) / SETTINGS_NAME
         named = beside if beside.is_file() else None
     return Path(named) if named else None
 

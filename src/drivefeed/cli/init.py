@@ -13,11 +13,21 @@ from drivefeed.catalog.api_keys import Scope, create_key, list_keys
 from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
+from drivefeed.cli.init_embedding import (
+    ask_for_embedding,
+    may_ask,
+    try_wish,
+    wish_of,
+    words_of,
+    write_embedding,
+)
 from drivefeed.cli.org import usable_name
 from drivefeed.cli.output import escape, print_json, say
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.cli.init_embedding import EmbeddingAsked
+    from drivefeed.setting_sections import EmbeddingSettings
     from drivefeed.settings import Settings
 
 NEXT = (
@@ -28,6 +38,8 @@ NEXT = (
 """What follows, as it is typed."""
 NEXT_WITH_ACCOUNT = ("drivefeed doctor", "drivefeed connect ADDRESS", "drivefeed up")
 """What follows where there is an account already."""
+REINDEX = ("drivefeed reindex",)
+"""What follows first where there is an index that was made with another model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,8 @@ class Installation:
     Attributes:
         key_made: whether the key that seals secrets is a new one.
         org_made: whether the org is a new one.
+        embedding: the provider and model that the settings ask for.
+        embedding_file: the settings file that the choice was written to; None where none was.
         api_key: the first API key, shown once; None where none was made.
         next: what follows, as it is typed.
     """
@@ -49,13 +63,18 @@ class Installation:
     org: str
     org_id: str
     org_made: bool
+    embedding: str
+    embedding_file: str | None
     api_key: str | None
     next: tuple[str, ...]
 
 
-def initialise(org: str, *, as_json: bool) -> None:
+def initialise(org: str, asked: EmbeddingAsked, *, as_json: bool) -> None:
     """Make what an installation needs, tell what there is, and what to do next."""
-    made = run(_initialise(settings_for_commands(), usable_name(org)))
+    settings, org = settings_for_commands(), usable_name(org)
+    if may_ask(settings, asked, as_json=as_json) and run(_is_new(settings)):
+        asked = ask_for_embedding()
+    made = run(_initialise(settings, org, wish_of(asked, settings)))
     if as_json:
         print_json(asdict(made))
         return
@@ -63,6 +82,8 @@ def initialise(org: str, *, as_json: bool) -> None:
     say(f"Catalog       {escape(made.catalog)}")
     say(f"Secret key    {made.key_id}, from {escape(made.keys)}{_news(made=made.key_made)}")
     say(f"Organization  {escape(made.org)}{_news(made=made.org_made)}")
+    written = f", written to {escape(made.embedding_file)}" if made.embedding_file else ""
+    say(f"Embedding     {escape(made.embedding)}{written}")
     if made.key_made:
         say(
             "\nKeep a copy of the secret key somewhere else than your backups of the catalog: "
@@ -79,8 +100,18 @@ def _news(*, made: bool) -> str:
     return " (new)" if made else " (was there)"
 
 
-async def _initialise(settings: Settings, org: str) -> Installation:
+async def _is_new(settings: Settings) -> bool:
     async with open_memory(settings) as catalog:
+        return not await all_orgs(catalog)
+
+
+async def _initialise(settings: Settings, org: str, wish: EmbeddingSettings | None) -> Installation:
+    async with open_memory(settings) as catalog:
+        wanted = wish or settings.embedding
+        file, is_other = None, False
+        if wish is not None:
+            is_other = await try_wish(settings, catalog, wish)
+            file = await asyncio.to_thread(write_embedding, settings, wish)
         ring = open_ring(settings)
         async with catalog.read() as connection:
             key_made = await ensure_key(connection, ring)
@@ -99,8 +130,10 @@ async def _initialise(settings: Settings, org: str) -> Installation:
         org=org,
         org_id=org_id,
         org_made=org_made,
+        embedding=words_of(wanted),
+        embedding_file=str(file) if file else None,
         api_key=api_key,
-        next=NEXT_WITH_ACCOUNT if has_account else NEXT,
+        next=(*(REINDEX if is_other else ()), *(NEXT_WITH_ACCOUNT if has_account else NEXT)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import typer
 
@@ -15,11 +14,10 @@ from drivefeed.catalog.collections import collections_of
 from drivefeed.catalog.listing import org_named
 from drivefeed.catalog.org_embeddings import Choice, Wish
 from drivefeed.catalog.reindexing import documents_of
-from drivefeed.cli.account_way import read_hidden, read_secret_file
 from drivefeed.cli.context import existing_settings, os_user, run
+from drivefeed.cli.embedding_way import check_fields, read_key, try_embedder
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
-from drivefeed.domain.redact import hide
 from drivefeed.embedding import index_name
 from drivefeed.embedding_of_orgs import Embeddings
 
@@ -131,7 +129,7 @@ async def _work(org: str, asked: Asked) -> Standing:
         wanted = before
         if asked.is_change:
             wish = _wish(asked, before.wish if before else None)
-            await _try(embeddings, wish)
+            await try_embedder(embeddings.embedder_of(wish))
             if asked.plan:
                 stays = before is not None and before.wish.vectors == wish.vectors
                 choice_id = before.choice_id if before is not None and stays else ""
@@ -180,7 +178,7 @@ async def _standing(
 def _wish(asked: Asked, before: Wish | None) -> Wish:
     """Return what was asked for; without a provider, a change of what is chosen already."""
     fields = dict(asked.fields)
-    key = _key(asked)
+    key = read_key(asked.key_file, stdin=asked.key_stdin)
     if "provider" not in fields:
         if before is None:
             raise typer.BadParameter("Name a provider with --provider.")
@@ -192,61 +190,11 @@ def _wish(asked: Asked, before: Wish | None) -> Wish:
             **fields,
         }
         key = key or before.api_key
-    _check(fields)
+    check_fields(fields)
     options = {name: value for name, value in fields.items() if name not in _PLACE}
     return Wish(
         fields["provider"], fields.get("model", ""), fields.get("base_url", ""), options, key
     )
-
-
-def _check(fields: dict[str, Any]) -> None:
-    from pydantic import ValidationError
-
-    from drivefeed.setting_sections import EmbeddingSettings
-
-    try:
-        EmbeddingSettings(**fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise typer.BadParameter(f"{option}: {first['msg']}.") from None
-    url = fields.get("base_url", "")
-    if not url:
-        return
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise typer.BadParameter("--base-url begins with http:// or https:// and names a host.")
-    if parts.username or parts.password or parts.query:
-        raise typer.BadParameter(
-            "--base-url is shown and logged, so it may hold no user, password or query; give a key "
-            "with --key-file or --key-stdin."
-        )
-
-
-def _key(asked: Asked) -> str | None:
-    if asked.key_file is not None:
-        key = read_secret_file(asked.key_file, "key file")
-    elif asked.key_stdin:
-        key = read_hidden("API key")
-    else:
-        return None
-    if not key or any(one.isspace() for one in key):
-        raise typer.BadParameter("The key is empty, or has blanks or line breaks in it.")
-    hide(key)
-    return key
-
-
-async def _try(embeddings: Embeddings, wish: Wish) -> None:
-    """Have it embed a word, so that a wrong key, model or dimension is told before it counts.
-
-    Raises:
-        PartDown, NeedsAttention, Throttled, Transient: with a sentence that says what is wrong.
-    """
-    embedder = embeddings.embedder_of(wish)
-    try:
-        await embedder.check()
-    finally:
-        await embedder.aclose()
 
 
 def _made_dict(made: Made | None) -> dict[str, Any] | None:

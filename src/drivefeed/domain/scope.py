@@ -68,7 +68,11 @@ def skip_reason(item: TreeItem, place: Place, policy: Policy) -> Reason | None:
         return _KINDS[item.kind]
     if item.malware:
         return Reason.MALWARE
-    return _path_reason(place, policy) or _content_reason(item, place.name, policy)
+    reason = _path_reason(place, policy) or _content_reason(item, place.name, policy)
+    if reason is None and policy.own_permissions == "exclude" and item.own_permissions:
+        # The last of all: it is only asked for where nothing else keeps the file out.
+        return Reason.OWN_PERMISSIONS
+    return reason
 
 
 def _path_reason(place: Place, policy: Policy) -> Reason | None:
@@ -98,8 +102,6 @@ def _content_reason(item: TreeItem, name: str, policy: Policy) -> Reason | None:
         and item.modified_at < policy.modified_since
     ):
         return Reason.OLDER_THAN_LIMIT
-    if policy.own_permissions == "exclude" and item.own_permissions:
-        return Reason.OWN_PERMISSIONS
     return None
 
 

@@ -160,7 +160,7 @@ async def test_the_plan_asks_each_file_once_and_is_what_then_happens(
     library = Library(sim)
     async with offline(sim, tmp_path / "data") as here:
         plan = await library.connect(here)
-        skipped = {one.reason: one.files for one in plan.skipped}
+        skipped: dict[str | None, int] = {one.reason: one.files for one in plan.skipped}
         assert skipped == {Reason.OWN_PERMISSIONS: 3, Reason.UNSUPPORTED_TYPE: 1}
         assert (plan.files, plan.shared) == (6, 0)
         assert await live(here) == names(range(3, 9))
