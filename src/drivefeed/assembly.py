@@ -24,8 +24,10 @@ from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.script import RedisScript
 from drivefeed.services.find import find
+from drivefeed.services.index_turns import IndexTurns
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
+from drivefeed.services.reindex_parts import ReindexParts
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -161,16 +163,37 @@ async def open_files(
     return StoredFiles(parts.store, pool, limits, folder, checkpoint=parts.around.checkpoint)
 
 
-def open_reindexing(parts: Parts, indexing: Indexing) -> Reindexing:
-    """Make what builds other collections beside those in use."""
-    return Reindexing(
+def open_turns(parts: Parts, owner: str) -> IndexTurns | None:
+    """Return this process's part in the index of a server; None where the index is embedded.
+
+    Args:
+        owner: names the process.
+    """
+    if not parts.settings.qdrant_url:
+        return None
+    index = index_name(parts.settings)
+    return IndexTurns(parts.catalog, parts.index, index=index, owner=owner)
+
+
+def reindex_parts(
+    parts: Parts, indexing: Indexing, turns: IndexTurns | None = None
+) -> ReindexParts:
+    """Return what a reindex works with."""
+    return ReindexParts(
         parts.catalog,
         parts.index,
         indexing,
-        index=index_name(parts.settings),
-        open_collection=parts.embeddings.open_collection,
-        target_of=parts.embeddings.target_of,
+        index_name(parts.settings),
+        parts.embeddings.open_collection,
+        turns,
     )
+
+
+def open_reindexing(
+    parts: Parts, indexing: Indexing, turns: IndexTurns | None = None
+) -> Reindexing:
+    """Make what builds other collections beside those in use."""
+    return Reindexing(reindex_parts(parts, indexing, turns), target_of=parts.embeddings.target_of)
 
 
 def _load_libraries(library: Library) -> None:

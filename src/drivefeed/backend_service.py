@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from drivefeed.assembly import open_indexing
+from drivefeed.assembly import open_indexing, open_turns
 from drivefeed.backends.gate import Gated
 from drivefeed.backends.served import ServedBackend, fetch_timeout
 from drivefeed.backends.serving import application
@@ -71,6 +71,10 @@ class BackendService:
             if parts.settings.is_for_one_process:
                 stack.enter_context(alone_on(parts.settings.data_dir / "queue"))
                 await heartbeats.bury_all(parts.catalog)
+            turns = open_turns(parts, owner)
+            if turns is not None:
+                await turns.take()
+                stack.push_async_callback(turns.give_back)
             indexing = await open_indexing(parts, stack)
             transport = await asyncio.to_thread(outbound_of(parts.settings).transport)
             client = await stack.enter_async_context(
@@ -97,12 +101,16 @@ class BackendService:
             )
             app = Gated(application(backend, backend.accept), self._credential, around.clock)
             async with asyncio.TaskGroup() as group:
-                beating = group.create_task(self._beat(owner), name="heartbeat")
-                working = group.create_task(work.run(), name="index jobs")
+                background = [
+                    group.create_task(self._beat(owner), name="heartbeat"),
+                    group.create_task(work.run(), name="index jobs"),
+                ]
+                if turns is not None:
+                    background.append(group.create_task(turns.keep(), name="index"))
                 _log.info("backend_ready", url=self.url)
                 await self._server.run(app)
-                working.cancel()
-                beating.cancel()
+                for task in background:
+                    task.cancel()
             await heartbeats.leave(parts.catalog, owner)
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from drivefeed.assembly import (
     open_indexing,
     open_page,
     open_queue,
+    open_turns,
     stages_of,
 )
 from drivefeed.catalog import heartbeats
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from drivefeed.indexer.reading import StoredFiles
     from drivefeed.queue.bullmq import BullmqQueue
     from drivefeed.roles import Role
+    from drivefeed.services.index_turns import IndexTurns
 
 _LONGEST_HOST = 40
 _HAND_BACK_SECONDS = 3.0
@@ -80,7 +82,8 @@ class Daemon:
         self._queue: BullmqQueue | None = None
         self._runner: Runner | None = None
         self._workers: Workers | None = None
-        self._ownership: IndexOwnership | None = None
+        self._ownership: IndexOwnership | IndexTurns | None = None
+        self._turns: IndexTurns | None = None
         self.loop_watch = LoopWatch()
         around = parts.around
         self.breakers = Breakers(around.clock, around.ids, others=parts.backends.down)
@@ -182,7 +185,7 @@ class Daemon:
             self.health.pulse = Pulse(
                 self.parts.catalog, self.breakers, relay=relay, schedule=schedule, workers=workers
             )
-            local, reindexing = open_door(self.parts, indexing, self.health)
+            local, reindexing = open_door(self.parts, indexing, self.health, self._turns)
             errands = Errands(self.parts)
             page = await open_page(self.parts) if self.role.is_whole else None
             async with asyncio.TaskGroup() as group:
@@ -234,6 +237,9 @@ class Daemon:
             return None
         if owns_embedded_index(self.parts.settings, self.role):
             self._ownership = IndexOwnership(self.parts.catalog, self.owner)
+        else:
+            self._ownership = self._turns = open_turns(self.parts, self.owner)
+        if self._ownership is not None:
             await self._ownership.take()
             stack.push_async_callback(self._ownership.give_back)
         if words := await difference(self.parts.settings, self.parts.catalog):

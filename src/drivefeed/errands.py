@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from drivefeed.indexer.indexing import Indexing
     from drivefeed.roles import Role
     from drivefeed.services.health import Health
+    from drivefeed.services.index_turns import IndexTurns
     from drivefeed.services.reindex import Reindexing
     from drivefeed.settings import Settings
 
@@ -109,12 +110,12 @@ async def serve_health(
 
 
 def open_door(
-    parts: Parts, indexing: Indexing | None, health: Health
+    parts: Parts, indexing: Indexing | None, health: Health, turns: IndexTurns | None = None
 ) -> tuple[LocalApi | None, Reindexing | None]:
     """Make what answers commands on this machine, where the index is: searches, and reindexing."""
     if indexing is None:
         return None, None
-    reindexing = open_reindexing(parts, indexing)
+    reindexing = open_reindexing(parts, indexing, turns)
     index = parts.index
     health.has_model = lambda: index.models_loaded > 0
     local = LocalApi(

@@ -180,7 +180,7 @@ def reindex(*, to: str | None, model: str) -> None:
 async def _reindex(to: str | None, model: str) -> None:
     from contextlib import AsyncExitStack
 
-    from drivefeed.assembly import open_indexing, open_reindexing
+    from drivefeed.assembly import open_indexing, open_reindexing, reindex_parts
     from drivefeed.queue.embedded import alone_on
 
     settings = settings_here()
@@ -197,7 +197,8 @@ async def _reindex(to: str | None, model: str) -> None:
         if building is not None:
             beside = Beside("embedded", building.name)
             shelf = parts.index.house
-            await Rebuild(parts.catalog, shelf, indexing, beside, building).build_missing()
+            opened = reindex_parts(parts, indexing)
+            await Rebuild(opened, shelf, beside, building).build_missing()
             await _damage(building.index)
         await reindexing.work()
         known = await collections.collections_of(parts.catalog, "embedded")

@@ -12,6 +12,7 @@ from drivefeed.catalog.collection_rows import ALL
 from drivefeed.catalog.collections import has_its_own, put_in_use
 from drivefeed.catalog.dialect import upsert
 from drivefeed.catalog.documents import reason_of
+from drivefeed.catalog.index_turns import require_turn
 from drivefeed.catalog.tables import documents, imports, index_jobs, reindexed
 from drivefeed.domain.lifecycle import State
 from drivefeed.ports import IndexJobState, Submission
@@ -205,12 +206,23 @@ async def unreadable(catalog: Catalog, beside: Beside, *, limit: int = 20) -> li
         ]
 
 
-async def swap(catalog: Catalog, beside: Beside) -> Collections | None:
+async def swap(
+    catalog: Catalog, beside: Beside, guard: tuple[str, str] | None = None
+) -> Collections | None:
     """Put the built collection in use, with its numbers of points; None if something is missing.
 
     One commit: until it, everything belongs to the former collection.
+
+    Args:
+        guard: the index and the process that must have it alone still; None where it always has.
+
+    Raises:
+        Transient: it has it no more.
     """
+    now = catalog.clock.now()
     async with catalog.write("reindex.swap") as connection:
+        if guard is not None:
+            await require_turn(connection, *guard, now=now)
         if await _unbuilt(connection, beside, 1):
             return None
         mine = select(imports.c.id).where(beside.holds)

@@ -24,10 +24,11 @@ from drivefeed.cli.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from contextlib import AbstractContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     import httpx
 
+    from drivefeed.catalog.engine import Catalog
     from drivefeed.settings import Settings
 
     State = dict[str, Any]
@@ -102,7 +103,7 @@ async def _through(
 async def _here(
     settings: Settings, wish: dict[str, Any], *, look: bool, cancel: bool, quiet: bool
 ) -> State:
-    from drivefeed.assembly import open_indexing, open_reindexing
+    from drivefeed.assembly import open_indexing, open_reindexing, open_turns
     from drivefeed.bootstrap import open_memory, open_parts
     from drivefeed.catalog.collection_rows import ALL
     from drivefeed.catalog.collections import give_up_building
@@ -121,9 +122,13 @@ async def _here(
                 org_id = await org_named(catalog, wish["org"])
             if cancel:
                 # Before it is opened: its model may be gone from the settings.
-                await give_up_building(catalog, index_name(settings), org_id)
+                async with _turn_at(settings, catalog):
+                    await give_up_building(catalog, index_name(settings), org_id)
         parts = await stack.enter_async_context(open_parts(settings))
-        reindexing = open_reindexing(parts, await open_indexing(parts, stack))
+        turns = None if look else open_turns(parts, f"reindex {parts.catalog.ids.new()}")
+        if turns is not None:
+            await stack.enter_async_context(turns.opened())
+        reindexing = open_reindexing(parts, await open_indexing(parts, stack), turns)
 
         async def state() -> State:
             return (await reindexing.state(org_id=org_id)).as_dict()
@@ -139,6 +144,16 @@ async def _here(
         async with _watched(state, quiet=quiet):
             await reindexing.work(org_id=org_id)
         return await state()
+
+
+def _turn_at(settings: Settings, catalog: Catalog) -> AbstractAsyncContextManager[None]:
+    from drivefeed.embedding import index_name
+    from drivefeed.services.index_turns import IndexTurns
+
+    if not settings.qdrant_url:
+        return nullcontext()
+    owner = f"reindex {catalog.ids.new()}"
+    return IndexTurns(catalog, None, index=index_name(settings), owner=owner).alone()
 
 
 @asynccontextmanager

@@ -11,6 +11,9 @@ is made in a standstill of writers, after both collections were compared round b
 
 The installation has a reindex, and so has each organization (:mod:`drivefeed.indexer.library`).
 They work one after the other; one that cannot go on does not keep the others.
+
+Where many processes have the index of a server open, one works while it has it alone
+(:mod:`drivefeed.services.index_turns`): a swap is known to the process that makes it.
 """
 
 from __future__ import annotations
@@ -29,10 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from drivefeed.catalog.collection_rows import Made
-    from drivefeed.catalog.engine import Catalog
-    from drivefeed.indexer.indexing import Indexing
-    from drivefeed.indexer.library import Library
-    from drivefeed.services.reindex_one import OpenCollection
+    from drivefeed.services.reindex_parts import ReindexParts
     from drivefeed.services.reindex_state import ReindexState
 
 _log = log("reindex")
@@ -42,27 +42,18 @@ class Reindexing:
     """Builds collections beside those in use; one in each process that owns the index.
 
     Args:
-        index: what the catalog calls the index.
-        open_collection: opens one of its collections.
         target_of: tells what a name of the settings is made with, None for the settings' own; and
             what an organization asks for, None where it is to be with the installation.
     """
 
     def __init__(
         self,
-        catalog: Catalog,
-        library: Library,
-        indexing: Indexing,
+        parts: ReindexParts,
         *,
-        index: str,
-        open_collection: OpenCollection,
         target_of: Callable[[str | None, str], Awaitable[Made | None]],
     ) -> None:
-        self._catalog = catalog
-        self._library = library
-        self._indexing = indexing
-        self._index = index
-        self._open_collection = open_collection
+        self._parts = parts
+        self._catalog = parts.catalog
         self._target_of = target_of
         self._wanted = asyncio.Event()
         self._known: dict[str, ReindexOfOne] = {}
@@ -84,18 +75,25 @@ class Reindexing:
             anew: build even with the model that is in use, for an index that was lost or damaged.
 
         Raises:
-            NeedsAttention: there is nothing to change, another reindex is under way, or the
-                provider refuses.
+            NeedsAttention: there is nothing to change, another reindex is under way, other
+                processes have the index open, or the provider refuses.
             Transient, Throttled, PartDown: the provider does not answer.
         """
         one = self._of(org_id)
-        await one.start(await self._target_of(to, org_id), leave_out=leave_out, anew=anew)
+        target = await self._target_of(to, org_id)
+        async with self._parts.alone():
+            await one.start(target, leave_out=leave_out, anew=anew)
         self._wanted.set()
         return await one.state()
 
     async def cancel(self, *, org_id: str = ALL) -> ReindexState:
-        """Stop building, and remove what was built."""
-        await self._of(org_id).cancel()
+        """Stop building, and remove what was built.
+
+        Raises:
+            NeedsAttention: other processes have the index open, and may write to what was built.
+        """
+        async with self._parts.alone():
+            await self._of(org_id).cancel()
         self._wanted.set()
         return await self.state(org_id=org_id)
 
@@ -126,7 +124,12 @@ class Reindexing:
             Transient, Throttled, PartDown, NeedsAttention: as their docstrings say.
         """
         for each in await self._all() if org_id is None else [org_id]:
-            await self._of(each).work()
+            await self._work_on(self._of(each))
+
+    async def _work_on(self, one: ReindexOfOne) -> None:
+        if await one.has_work():
+            async with self._parts.alone():
+                await one.work()
 
     async def _work_on_all(self, failures: int) -> float | None:
         """Work on everything there is; return after how many seconds to try again, or None."""
@@ -140,7 +143,7 @@ class Reindexing:
             one = self._of(org_id)
             one.trouble = ""
             try:
-                await one.work()
+                await self._work_on(one)
             except Exception as error:  # noqa: BLE001 - it must not end the daemon
                 is_known = isinstance(error, DrivefeedError)
                 one.trouble = str(error) if is_known else f"{type(error).__name__}: {error}"
@@ -165,17 +168,10 @@ class Reindexing:
         return wait / 1000
 
     async def _all(self) -> list[str]:
-        return [ALL, *await orgs_with_collections(self._catalog, self._index)]
+        return [ALL, *await orgs_with_collections(self._catalog, self._parts.index)]
 
     def _of(self, org_id: str) -> ReindexOfOne:
         found = self._known.get(org_id)
         if found is None:
-            found = self._known[org_id] = ReindexOfOne(
-                self._catalog,
-                self._library,
-                self._indexing,
-                index=self._index,
-                open_collection=self._open_collection,
-                org_id=org_id,
-            )
+            found = self._known[org_id] = ReindexOfOne(self._parts, org_id)
         return found

@@ -13,12 +13,11 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.reindexing import Beside
     from drivefeed.indexer.collection import Collection
-    from drivefeed.indexer.indexing import Indexing
     from drivefeed.indexer.shelf import Shelf
     from drivefeed.ports import Submission
+    from drivefeed.services.reindex_parts import ReindexParts
 
 _AT_ONCE = 50
 _TRIES = 3
@@ -36,19 +35,18 @@ class Rebuild:
     """
 
     def __init__(
-        self,
-        catalog: Catalog,
-        shelf: Shelf,
-        indexing: Indexing,
-        beside: Beside,
-        building: Collection,
+        self, parts: ReindexParts, shelf: Shelf, beside: Beside, building: Collection
     ) -> None:
-        self._catalog = catalog
+        self._parts = parts
+        self._catalog = parts.catalog
         self._shelf = shelf
-        self._indexing = indexing
         self._beside = beside
         self._building = building
         self._is_common = shelf.is_returning
+
+    @property
+    def _guard(self) -> tuple[str, str] | None:
+        return self._parts.turns.guard if self._parts.turns is not None else None
 
     def _passing(self, effect: str) -> AbstractContextManager[None]:
         return passing(self._catalog.checkpoint, effect)
@@ -69,7 +67,7 @@ class Rebuild:
     async def _build(self, sent: Submission) -> None:
         for attempt in range(1, _TRIES + 1):
             try:
-                chunks = await self._indexing.build(sent, self._building)
+                chunks = await self._parts.indexing.build(sent, self._building)
                 break
             except (Permanent, Transient) as error:
                 if isinstance(error, Permanent) or attempt == _TRIES:
@@ -113,7 +111,7 @@ class Rebuild:
             if self._shelf.building is not self._building or not await self._agree():
                 return False
             with self._passing("reindex.swap"):
-                if await reindexing.swap(self._catalog, self._beside) is None:
+                if await reindexing.swap(self._catalog, self._beside, self._guard) is None:
                     return False
                 self._shelf.put_in_use()
         _log.info("reindex_swapped", to=self._building.name, org_id=self._beside.org_id or None)

@@ -16,15 +16,9 @@ from drivefeed.services.reindex_state import ReindexState
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from drivefeed.catalog.collection_rows import Collections, Made
-    from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.collection import Collection
-    from drivefeed.indexer.indexing import Indexing
-    from drivefeed.indexer.library import Library
-
-    OpenCollection = Callable[[Made], Awaitable[Collection]]
+    from drivefeed.services.reindex_parts import ReindexParts
 
 _MOST_ROUNDS = 20
 
@@ -35,31 +29,19 @@ class ReindexOfOne:
     """Builds a collection beside the one in use, for the installation or one organization.
 
     Args:
-        index: what the catalog calls the index.
-        open_collection: opens one of its collections.
         org_id: whose documents; empty for all who have no collection of their own.
 
     Attributes:
         trouble: what keeps it from going on, as a sentence.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        library: Library,
-        indexing: Indexing,
-        *,
-        index: str,
-        open_collection: OpenCollection,
-        org_id: str = ALL,
-    ) -> None:
-        self._catalog = catalog
-        self._library = library
-        self._indexing = indexing
-        self._index = index
-        self._open_collection = open_collection
+    def __init__(self, parts: ReindexParts, org_id: str = ALL) -> None:
+        self._parts = parts
+        self._catalog = parts.catalog
+        self._library = parts.library
+        self._index = parts.index
         self._org_id = org_id
-        self._shelf = library.of(org_id) if org_id else library.house
+        self._shelf = parts.library.of(org_id) if org_id else parts.library.house
         self._held = False
         self.trouble = ""
 
@@ -127,7 +109,7 @@ class ReindexOfOne:
                 "settings had when it started."
             )
             raise _refused(f"The index is made with {target.words} already. {remedy}")
-        tried = await self._open_collection(
+        tried = await self._parts.open_collection(
             replace(target, name=collections.next_name(known, target, self._org_id))
         )
         try:
@@ -140,7 +122,7 @@ class ReindexOfOne:
             await tried.aclose()
         made = (await self._record(target, leave_out=leave_out)).building
         assert made is not None
-        self._shelf.building = await self._open_collection(made)
+        self._shelf.building = await self._parts.open_collection(made)
         _log.info("reindex_begins", to=target.words, org_id=self._org_id or None)
 
     async def _begin_return(self, known: Collections, *, leave_out: bool) -> None:
@@ -208,6 +190,11 @@ class ReindexOfOne:
             collection=name,
         )
 
+    async def has_work(self) -> bool:
+        """Whether something is to be built, or what was is to be removed."""
+        known = await self._known()
+        return bool(known.building or known.old or known.leaving)
+
     async def work(self) -> None:
         """Build to the end and swap, or until something stands in the way.
 
@@ -218,7 +205,7 @@ class ReindexOfOne:
         rounds = 0
         while (building := self._shelf.building) is not None:
             beside = Beside(self._index, building.name, self._org_id)
-            rebuild = Rebuild(self._catalog, self._shelf, self._indexing, beside, building)
+            rebuild = Rebuild(self._parts, self._shelf, beside, building)
             former = None if self._shelf.is_lodger else self._shelf.current
             async with building.kept_open():
                 if await rebuild.build_missing():
@@ -238,6 +225,7 @@ class ReindexOfOne:
     async def _drop(self, former: Collection | None) -> None:
         """Remove what was in use until the swap, once nobody uses it any more."""
         await self._shelf.vacated()
+        await self._parts.require_turn()
         if former is not None:
             await former.unused()
             await former.embedder.aclose()
@@ -258,10 +246,12 @@ class ReindexOfOne:
         known = await self._known()
         common = await collections.collections_of(self._catalog, self._index)
         like = known.active or common.active
+        if known.old or known.leaving:
+            await self._parts.require_turn()
         for name in known.old:
             if like is None or name == like.name:
                 continue
-            left = await self._open_collection(replace(like, name=name))
+            left = await self._parts.open_collection(replace(like, name=name))
             await left.embedder.aclose()
             with passing(self._catalog.checkpoint, "reindex.drop"):
                 await left.index.drop()

@@ -5,11 +5,13 @@ The stages are played by the test; catalog, store, extraction, index and embeddi
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from drivefeed.catalog.collection_rows import Made
 from drivefeed.catalog.collections import collections_of, orgs_with_collections, remember_active
+from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.files import fetch
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
 from drivefeed.catalog.owners import CatalogOwners
@@ -24,6 +26,11 @@ from drivefeed.indexer.shelf import Shelf
 from drivefeed.indexer.vectors.edge import EdgeIndex
 from drivefeed.ports import SearchFilter, Submission
 from drivefeed.services.reindex import Reindexing
+from drivefeed.services.reindex_parts import ReindexParts
+from drivefeed.stores.directory import DirectoryStore
+from support.catalogs import new_catalog
+from support.clock import CountedIds, ManualClock, no_checkpoint
+from support.embeddings import embedding_service
 from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
@@ -32,10 +39,12 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.indexer.extract import ExtractionPool
-    from drivefeed.stores.directory import DirectoryStore
+    from drivefeed.services.index_turns import IndexTurns
     from support.embeddings import EmbeddingService
 
 INDEX = "embedded"
+
+Kind = TypeVar("Kind", bound="ReindexRig")
 
 
 async def no_progress(percent: int) -> None:
@@ -52,6 +61,7 @@ class ReindexRig:
 
     Attributes:
         killed_at: a checkpoint at which the process is "killed", once.
+        turns: has the index for this process alone; None where nobody else has it.
         chosen: the model that the organization asks for; None for the installation's.
     """
 
@@ -63,6 +73,7 @@ class ReindexRig:
     service: EmbeddingService
     killed_at: str | None = None
     chosen: str | None = None
+    turns: IndexTurns | None = None
 
     def __post_init__(self) -> None:
         self.catalog.checkpoint = self._checkpoint
@@ -127,11 +138,7 @@ class ReindexRig:
             checkpoint=self._checkpoint,
         )
         self.reindexing = Reindexing(
-            self.catalog,
-            self.library,
-            self.indexing,
-            index=INDEX,
-            open_collection=self.opened,
+            ReindexParts(self.catalog, self.library, self.indexing, INDEX, self.opened, self.turns),
             target_of=self.target,
         )
 
@@ -201,3 +208,39 @@ class ReindexRig:
 
 class KilledError(BaseException):
     """What a process that is killed sees: nothing catches it."""
+
+
+FILES = {"a": "apples in the orchard", "b": "bread from the mill", "c": "cider of the orchard"}
+
+
+@asynccontextmanager
+async def opened_rig(kind: type[Kind], folder: Path, pool: ExtractionPool) -> AsyncIterator[Kind]:
+    """Open an empty installation in a folder, with a connected drive and a service that embeds."""
+    catalog = await open_catalog(
+        new_catalog(folder / "catalog.db"),
+        clock=ManualClock(),
+        ids=CountedIds(),
+        checkpoint=no_checkpoint,
+    )
+    drive = await Rig.make(catalog)
+    await drive.connect()
+    with embedding_service() as service:
+        made = kind(catalog, drive, DirectoryStore(folder / "objects"), pool, folder, service)
+        await made.start()
+        yield made
+        await made.close()
+    await catalog.aclose()
+
+
+@asynccontextmanager
+async def rig_with_files(
+    folder: Path, pool: ExtractionPool, kind: type[Kind]
+) -> AsyncIterator[Kind]:
+    """Three files, indexed with the first model and live."""
+    async with opened_rig(kind, folder, pool) as made:
+        await made.list(*FILES)
+        for name, words in FILES.items():
+            await made.index(name, words)
+            await made.settle(name)
+        made.service.requests.clear()
+        yield made

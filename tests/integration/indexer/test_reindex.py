@@ -9,17 +9,18 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import update
 
-from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.tables import imports
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.lifecycle import State
-from drivefeed.stores.directory import DirectoryStore
-from integration.indexer.reindex_rig import KilledError, ReindexRig, no_progress
-from support.catalogs import new_catalog
-from support.clock import CountedIds, ManualClock, no_checkpoint
-from support.embeddings import Fault, embedding_service
+from integration.indexer.reindex_rig import (
+    FILES,
+    KilledError,
+    ReindexRig,
+    no_progress,
+    rig_with_files,
+)
+from support.embeddings import Fault
 from support.processes import until
-from unit.catalog.rig import Rig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,33 +30,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-FILES = {"a": "apples in the orchard", "b": "bread from the mill", "c": "cider of the orchard"}
-
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def rig(tmp_path: Path, shared_pool: ExtractionPool) -> AsyncIterator[ReindexRig]:
     """Three files, indexed with the first model and live."""
-    catalog = await open_catalog(
-        new_catalog(tmp_path / "catalog.db"),
-        clock=ManualClock(),
-        ids=CountedIds(),
-        checkpoint=no_checkpoint,
-    )
-    drive = await Rig.make(catalog)
-    await drive.connect()
-    with embedding_service() as service:
-        made = ReindexRig(
-            catalog, drive, DirectoryStore(tmp_path / "objects"), shared_pool, tmp_path, service
-        )
-        await made.start()
-        await made.list(*FILES)
-        for name, words in FILES.items():
-            await made.index(name, words)
-            await made.settle(name)
-        service.requests.clear()
+    async with rig_with_files(tmp_path, shared_pool, ReindexRig) as made:
         yield made
-        await made.close()
-    await catalog.aclose()
 
 
 async def ids(rig: ReindexRig, *names: str) -> dict[str, str]:

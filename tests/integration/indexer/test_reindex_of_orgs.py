@@ -11,15 +11,18 @@ import pytest_asyncio
 from sqlalchemy import update
 
 from drivefeed.catalog.collections import collections_of
-from drivefeed.catalog.engine import open_catalog, sqlite_url
 from drivefeed.catalog.tables import imports
 from drivefeed.domain.errors import NeedsAttention, PartDown
 from drivefeed.domain.lifecycle import State
 from drivefeed.ports import SearchFilter
-from drivefeed.stores.directory import DirectoryStore
-from integration.indexer.reindex_rig import INDEX, KilledError, ReindexRig, no_progress
-from support.clock import CountedIds, ManualClock, no_checkpoint
-from support.embeddings import Fault, embedding_service
+from integration.indexer.reindex_rig import (
+    INDEX,
+    KilledError,
+    ReindexRig,
+    no_progress,
+    opened_rig,
+)
+from support.embeddings import Fault
 from support.processes import until
 from unit.catalog.rig import Rig
 
@@ -82,25 +85,12 @@ class Town(ReindexRig):
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def town(tmp_path: Path, shared_pool: ExtractionPool) -> AsyncIterator[Town]:
-    catalog = await open_catalog(
-        sqlite_url(tmp_path / "catalog.db"),
-        clock=ManualClock(),
-        ids=CountedIds(),
-        checkpoint=no_checkpoint,
-    )
-    ours, theirs = await Rig.make(catalog), await Rig.make(catalog, name="neighbours")
-    for rig in (ours, theirs):
-        await rig.connect()
-    with embedding_service() as service:
-        made = Town(
-            catalog, ours, DirectoryStore(tmp_path / "objects"), shared_pool, tmp_path, service
-        )
-        await made.start()
+    async with opened_rig(Town, tmp_path, shared_pool) as made:
+        theirs = await Rig.make(made.catalog, name="neighbours")
+        await theirs.connect()
         await made.settle_in(theirs)
         made.chosen = "own"
         yield made
-        await made.close()
-    await catalog.aclose()
 
 
 async def assert_all_are_found(town: Town) -> None:
