@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -15,6 +14,7 @@ from support.daemon import Daemon
 from support.embeddings import KEY, EmbeddingService, Fault, embedding_service
 from support.processes import until
 from support.sim import Sim
+from support.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,28 +91,17 @@ def found(daemon: Daemon, org: str) -> set[str]:
     return {hit["path"].rpartition("/")[2].removesuffix(".txt") for hit in hits}
 
 
-class Searches:
+class Searches(Watching):
     """Searches for both organizations all the time while it is open."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.found: dict[str, list[set[str]]] = {"test": [], "neighbours": []}
-        self._stop = threading.Event()
+        super().__init__(self._search)
 
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            for org, seen in self.found.items():
-                seen.append(found(self._daemon, org))
-            self._stop.wait(0.1)
+    def _search(self) -> None:
+        for org, seen in self.found.items():
+            seen.append(found(self._daemon, org))
 
 
 def state_of(daemon: Daemon) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from support.daemon import Daemon, running
 from support.embeddings import KEY, Fault, embedding_service
 from support.evidence import sha256
 from support.processes import until
+from support.watching import Watching
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,27 +45,12 @@ def settings(url: str) -> str:
     )
 
 
-class Searches:
+class Searches(Watching):
     """Searches all the time while it is open, and counts what it found each time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
         self.found: list[int] = []
-        self._stop = threading.Event()
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self.found.append(len(self._daemon.search(WORDS, limit=50)))
-            self._stop.wait(0.1)
+        super().__init__(lambda: self.found.append(len(daemon.search(WORDS, limit=50))))
 
 
 def state_of(daemon: Daemon) -> dict[str, Any]:

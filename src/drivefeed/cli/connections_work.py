@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from drivefeed.cli.asking import confirmed
 from drivefeed.cli.context import EXIT_TROUBLE, account_parts, os_user, run
-from drivefeed.cli.output import escape, on_terminal, print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
@@ -67,13 +68,11 @@ def _confirmed(found: Declaration, file: Path, *, as_json: bool) -> bool:
         f"'{file}' declares {count_of(len(found.steps), 'connection')}, and --prune would pause "
         f"{len(found.left)} of {found.declared_before} that were declared before"
     )
-    if as_json or not (on_terminal() and sys.stdin.isatty()):
-        raise NeedsAttention(
-            f"{words}: that is more than half, so nothing was changed. If it is the right file, "
-            "say the same with --yes.",
-            reason=Reason.MISCONFIGURED,
-        )
-    return typer.confirm(f"{words}. Pause them?")
+    refusal = (
+        f"{words}: that is more than half, so nothing was changed. If it is the right file, say "
+        "the same with --yes."
+    )
+    return confirmed(f"{words}. Pause them?", refusal=refusal, as_json=as_json)
 
 
 async def _declare(

@@ -13,6 +13,7 @@ from drivefeed.catalog.control import matching_connections, retry_imports, set_p
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
+from drivefeed.cli.asking import say_files
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
     door_of,
@@ -37,9 +38,7 @@ def retry_files(path: str | None, reason: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"retried": paths})
     elif paths:
-        say(f"{count_of(len(paths), 'file')} will be tried again{_when()}:")
-        for one in paths:
-            say(escape(one), indent=2)
+        say_files(paths, f"will be tried again{_when()}")
     else:
         say("Nothing to try again.")
     if path is not None and not paths:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import typer
 
 from drivefeed.catalog.erasing import disconnect, withdraw_some
 from drivefeed.catalog.forgetting import forget, forgotten_ids, remember
 from drivefeed.catalog.passport import near_misses, passports
 from drivefeed.catalog.receipts import Receipt, receipts
+from drivefeed.cli.asking import confirmed, say_files
 from drivefeed.cli.connection_work import one_connection
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -20,13 +18,8 @@ from drivefeed.cli.context import (
     os_user,
     run,
 )
-from drivefeed.cli.output import escape, on_terminal, print_json, say
+from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of, instant_of
-from drivefeed.domain.errors import NeedsAttention
-from drivefeed.domain.reasons import Reason
-
-if TYPE_CHECKING:
-    from drivefeed.domain.model import Connection
 
 
 def disconnect_one(which: str, *, erase: bool, sign_out: bool, yes: bool, as_json: bool) -> None:
@@ -45,7 +38,11 @@ async def _disconnect(
 ) -> Receipt:
     async with existing_catalog() as catalog:
         each = await one_connection(catalog, which)
-        if erase and not yes and not _confirmed(each, as_json=as_json):
+        words = (
+            f"Erase all that '{each.name}' brought: objects, points and names? It cannot be undone"
+        )
+        refusal = f"{words}; say the same with --yes. Nothing was changed."
+        if erase and not yes and not confirmed(f"{words}.", refusal=refusal, as_json=as_json):
             raise typer.Abort
         receipt = await disconnect(
             catalog, each, erases=erase, signed_out=sign_out, actor=os_user()
@@ -54,16 +51,6 @@ async def _disconnect(
             while await withdraw_some(catalog, receipt):
                 pass
         return receipt
-
-
-def _confirmed(each: Connection, *, as_json: bool) -> bool:
-    words = f"Erase all that '{each.name}' brought: objects, points and names? It cannot be undone"
-    if as_json or not (on_terminal() and sys.stdin.isatty()):
-        raise NeedsAttention(
-            f"{words}; say the same with --yes. Nothing was changed.",
-            reason=Reason.MISCONFIGURED,
-        )
-    return typer.confirm(f"{words}.")
 
 
 def show_receipts(which: str | None, *, as_json: bool) -> None:
@@ -113,9 +100,7 @@ def forget_files(path: str, *, undo: bool, as_json: bool) -> None:
         print_json({"remembered" if undo else "forgotten": paths})
     elif paths:
         what = "will be decided about anew" if undo else "are forgotten; their content goes now"
-        say(f"{count_of(len(paths), 'file')} {what}:")
-        for one in paths:
-            say(escape(one), indent=2)
+        say_files(paths, what)
     else:
         missing = "is forgotten" if undo else "was imported"
         say(f"No file called '{escape(path)}' {missing}.")

@@ -1,7 +1,5 @@
 """What the source asks of Graph goes through the gate, at its price, and heeds the answers."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from drivefeed.domain.budget import Lane
@@ -12,7 +10,7 @@ from drivefeed.outbound import Outbound
 from drivefeed.sources.graph import Gates, GraphSource, browse
 from drivefeed.sources.graph.http import user_agent
 from drivefeed.sources.graph.probe import probe
-from graphsim.serving import GraphSim, serve
+from graphsim.serving import GraphSim
 from integration.graph_source.kit import (
     HurriedClock,
     PlainIds,
@@ -20,27 +18,8 @@ from integration.graph_source.kit import (
     account_of,
     content,
     crawl,
-    sim_state,
     source_of,
 )
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[GraphSim]:
-    async with serve(state=sim_state()) as found:
-        yield found
-
-
-@pytest.fixture
-def clock() -> HurriedClock:
-    return HurriedClock()
-
-
-@pytest.fixture
-async def source(sim: GraphSim, clock: HurriedClock) -> AsyncIterator[GraphSource]:
-    found = source_of(account_of(sim), clock)
-    yield found
-    await found.aclose()
 
 
 async def test_what_we_count_is_what_microsoft_counts(sim: GraphSim, source: GraphSource) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,26 +34,10 @@ from integration.graph_source.kit import (
     source_of,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 
 @pytest.fixture
-async def sim() -> AsyncIterator[GraphSim]:
-    async with serve(page_size=5, state=sim_state()) as running:
-        yield running
-
-
-@pytest.fixture
-def clock() -> HurriedClock:
-    return HurriedClock()
-
-
-@pytest.fixture
-async def source(sim: GraphSim, clock: HurriedClock) -> AsyncIterator[GraphSource]:
-    made = source_of(account_of(sim), clock)
-    yield made
-    await made.aclose()
+def sim_options() -> dict[str, Any]:
+    return {"page_size": 5}
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,31 +14,22 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
 from drivefeed.services.plan import apply_plan, plan_connection
 from drivefeed.sources.graph.labels import _has_labels
-from graphsim.serving import GraphSim, serve
-from integration.graph_source.kit import account_of, crawl, sim_state, source_of
+from integration.graph_source.kit import account_of, crawl, source_of
 from support.offline import Offline, offline
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from drivefeed.sources.graph.source import GraphSource
+    from graphsim.serving import GraphSim
 
 NOW = 1_800_000_000_000
 OP = "extractsensitivitylabels"
 
 
 @pytest.fixture
-async def sim() -> AsyncIterator[GraphSim]:
-    async with serve(state=sim_state(), profile="documentLibrary") as running:
-        yield running
-
-
-@pytest.fixture
-async def source(sim: GraphSim) -> AsyncIterator[GraphSource]:
-    made = source_of(account_of(sim))
-    yield made
-    await made.aclose()
+def sim_options() -> dict[str, Any]:
+    return {"profile": "documentLibrary"}
 
 
 async def test_a_label_is_told_of_one_file_and_by_no_listing(

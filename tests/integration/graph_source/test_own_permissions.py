@@ -17,16 +17,14 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DriveRef
 from drivefeed.services.plan import apply_plan, plan_connection
 from drivefeed.sources.graph.own_permissions import _is_own, _page_of
-from graphsim.serving import GraphSim, serve
-from integration.graph_source.kit import account_of, sim_state, source_of
 from support.offline import Offline, offline
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from drivefeed.domain.plan import Plan
     from drivefeed.sources.graph.source import GraphSource
+    from graphsim.serving import GraphSim
 
 OP = "permissions"
 EXCLUDE = Policy(own_permissions="exclude")
@@ -34,16 +32,8 @@ LINK = {"id": "3", "roles": ["read"], "link": {"scope": "users", "type": "view"}
 
 
 @pytest.fixture
-async def sim() -> AsyncIterator[GraphSim]:
-    async with serve(state=sim_state(), profile="documentLibrary") as running:
-        yield running
-
-
-@pytest.fixture
-async def source(sim: GraphSim) -> AsyncIterator[GraphSource]:
-    made = source_of(account_of(sim))
-    yield made
-    await made.aclose()
+def sim_options() -> dict[str, Any]:
+    return {"profile": "documentLibrary"}
 
 
 async def test_what_is_inherited_is_told_from_what_is_not(
