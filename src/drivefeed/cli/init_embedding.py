@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
+from pydantic import SecretStr
 
 from drivefeed.catalog.collections import collections_of
 from drivefeed.cli.context import SETTINGS_NAME, settings_file
@@ -103,7 +104,8 @@ def wish_of(asked: EmbeddingAsked, settings: Settings) -> EmbeddingSettings | No
     if key is None and provider == settings.embedding.provider:
         # It may come from the environment, where it is better off.
         return type(settings.embedding)(**asked.fields, api_key=settings.embedding.api_key)
-    return type(settings.embedding)(**asked.fields, api_key=key)
+    secret = SecretStr(key) if key is not None else None
+    return type(settings.embedding)(**asked.fields, api_key=secret)
 
 
 def words_of(one: EmbeddingSettings) -> str:
