@@ -90,6 +90,7 @@ def subscribing_of(parts: Parts, owner: str) -> Subscribing:
         url=told.url.rstrip("/"),
         lifetime_ms=round(told.lifetime_hours * 3_600_000),
         owner=owner,
+        silence_ms=round(told.silence_seconds * 1000),
     )
 
 

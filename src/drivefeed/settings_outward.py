@@ -134,6 +134,11 @@ class NotificationSettings(Section):
         description="After a word the drive is asked at once, and after this time again: what "
         "delta shows lags behind.",
     )
+    silence_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
+        default=600.0,
+        description="A change that was found, and not told of for so long, shows that the "
+        "subscription is dead; Microsoft tells within five minutes.",
+    )
 
 
 class OutboundSettings(Section):
