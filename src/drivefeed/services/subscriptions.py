@@ -137,7 +137,8 @@ class Subscribing:
     async def _end(self, one: Subscription) -> None:
         ref = DriveRef(one.account_id, one.drive_remote_id)
         try:
-            await self._end_all(ref, one)
+            if one.expires_at is None or self.catalog.clock.now() < one.expires_at:
+                await self._end_all(ref, one)
         except (PartDown, Throttled) as error:
             await self._refused("", one, error)
             return

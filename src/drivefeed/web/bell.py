@@ -28,7 +28,7 @@ HOLD_SECONDS: Final = 40.0
 """So long a flood causes no second look; the last of its words is written then, so that a change
 of which it told waits no longer than for the look that follows every word anyway."""
 _AGAIN_SECONDS: Final = 2.0
-_KNOWN_SECONDS: Final = 30.0
+_KNOWN_SECONDS: Final = 10.0
 _MOST_KNOWN: Final = 10_000
 _LOG_SECONDS: Final = 60.0
 
