@@ -11,6 +11,7 @@ from drivefeed.domain.errors import Permanent
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import detect
 from drivefeed.services import drive_check
+from drivefeed.services.second_try import SecondTry
 from drivefeed.sources.graph import download, errors
 from drivefeed.sources.graph.download import GraphDownload
 from drivefeed.stages import transfer
@@ -29,6 +30,13 @@ _CONTENT = "quirks/test_download_content.py::test_"
 _RECONCILE = "integration/verify/test_reconcile.py::test_"
 _DOWNLOAD = "sources.graph.download.GraphDownload"
 _TRANSFER = "stages.transfer"
+
+
+def _once_is_enough(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(_: Any) -> None:
+        """Leave it to a person."""
+
+    patch.setattr(SecondTry, "tick", nothing)
 
 
 def _the_token_goes_along(patch: pytest.MonkeyPatch) -> None:
@@ -332,11 +340,18 @@ DOWNLOADS = (
         _compound_files_are_workbooks,
     ),
     Switch(
-        "73",
+        "73a",
         "a share without the right to fetch",
         "sources.graph.errors._forbidden",
-        f"{_CONTENT}73",
+        f"{_CONTENT}73_a_file",
         _no_status(403),
+    ),
+    Switch(
+        "73b",
+        "rights that come back in silence",
+        "services.second_try.SecondTry",
+        f"{_CONTENT}73_a_right",
+        _once_is_enough,
     ),
     Switch(
         "74",
