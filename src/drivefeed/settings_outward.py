@@ -161,3 +161,7 @@ class OutboundSettings(Section):
         description="Whose traffic this is, named to Microsoft with each request; empty for "
         "drivefeed.",
     )
+    download_hosts: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")]] = Field(
+        default=[],
+        description="Hosts that may send files besides Microsoft's, each with all below it.",
+    )
