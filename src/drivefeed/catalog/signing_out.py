@@ -74,7 +74,7 @@ async def sign_out_due(catalog: Catalog, receipt: Receipt) -> Receipt:
     Where the account was connected through again meanwhile, it keeps its credential.
     """
     mine = select(drives.c.account_id).where(drives.c.id == receipt.drive_id)
-    async with catalog.write("disconnect") as connection:
+    async with catalog.write("disconnect.sign_out") as connection:
         account_id = str((await connection.execute(mine)).scalar_one())
         if await _is_read_through(connection, account_id, without=receipt.connection_id):
             return await keep_receipt(connection, replace(receipt, signs_out=False))
