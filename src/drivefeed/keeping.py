@@ -26,6 +26,8 @@ from drivefeed.services.recovery import TICK_SECONDS as RECOVERY_SECONDS
 from drivefeed.services.recovery import Recovery
 from drivefeed.services.retention import TICK_SECONDS as RETENTION_SECONDS
 from drivefeed.services.retention import Ages, Retention
+from drivefeed.services.second_try import TICK_SECONDS as SECOND_TRY_SECONDS
+from drivefeed.services.second_try import SecondTry
 from drivefeed.services.subscriptions import TICK_SECONDS as SUBSCRIPTION_SECONDS
 from drivefeed.services.subscriptions import Subscribing
 
@@ -90,6 +92,7 @@ def subscribing_of(parts: Parts, owner: str) -> Subscribing:
         url=told.url.rstrip("/"),
         lifetime_ms=round(told.lifetime_hours * 3_600_000),
         owner=owner,
+        silence_ms=round(told.silence_seconds * 1000),
     )
 
 
@@ -116,7 +119,7 @@ def watch_budgets(schedule: Schedule, parts: Parts, *, tells: bool) -> None:
 
 
 async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: str) -> None:
-    """Have recovery, retention, subscriptions, erasures and reconcile run on a schedule.
+    """Have recovery, retention, subscriptions, second tries, erasures and reconcile run on time.
 
     To be called before anybody works: after a restore, the queue is emptied first.
     """
@@ -133,6 +136,7 @@ async def keep_house(schedule: Schedule, parts: Parts, queue: Queue, *, owner: s
     schedule.revisit_ms = round(parts.settings.notifications.revisit_seconds * 1000)
     subscribing = subscribing_of(parts, owner)
     schedule.every(SUBSCRIPTION_SECONDS, "subscriptions", subscribing.tick)
+    schedule.every(SECOND_TRY_SECONDS, "second try", SecondTry(parts.catalog, owner).tick)
     schedule.every(ERASING_SECONDS, "erasing", Erasures(parts.catalog, owner=owner).tick)
     if parts.settings.reconcile.every_hours:
         reconcile = reconcile_of(parts, owner)

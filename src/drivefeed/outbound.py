@@ -41,6 +41,7 @@ class Outbound:
         ca_file: PEM file with authorities to trust besides the usual ones.
         folder: where bundles of authorities are written for libraries that want one file.
         company: whose traffic it is, for those who ask to be told; empty for ours.
+        download_hosts: from where files may be fetched besides Microsoft's hosts.
     """
 
     http_proxy: str | None = field(default=None, repr=False)
@@ -49,6 +50,7 @@ class Outbound:
     ca_file: str | None = None
     folder: Path | None = None
     company: str = ""
+    download_hosts: tuple[str, ...] = ()
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Self:
@@ -78,6 +80,7 @@ class Outbound:
         ca_file: str | None = None,
         folder: Path | None = None,
         company: str = "",
+        download_hosts: tuple[str, ...] = (),
     ) -> Self:
         """Return a copy with what is not empty put in place of what was there.
 
@@ -94,6 +97,7 @@ class Outbound:
             ca_file=ca_file or self.ca_file,
             folder=folder or self.folder,
             company=company or self.company,
+            download_hosts=download_hosts or self.download_hosts,
         )
 
     def proxy_for(self, url: str) -> str | None:

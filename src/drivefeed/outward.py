@@ -30,6 +30,7 @@ def outbound_of(settings: Settings) -> Outbound:
         ca_file=str(wanted.ca_file) if wanted.ca_file else None,
         folder=settings.data_dir / "trust",
         company=wanted.company,
+        download_hosts=tuple(wanted.download_hosts),
     )
 
 

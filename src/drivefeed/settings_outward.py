@@ -134,6 +134,11 @@ class NotificationSettings(Section):
         description="After a word the drive is asked at once, and after this time again: what "
         "delta shows lags behind.",
     )
+    silence_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
+        default=600.0,
+        description="A change that was found, and not told of for so long, shows that the "
+        "subscription is dead; Microsoft tells within five minutes.",
+    )
 
 
 class OutboundSettings(Section):
@@ -155,4 +160,8 @@ class OutboundSettings(Section):
         default="",
         description="Whose traffic this is, named to Microsoft with each request; empty for "
         "drivefeed.",
+    )
+    download_hosts: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")]] = Field(
+        default=[],
+        description="Hosts that may send files besides Microsoft's, each with all below it.",
     )

@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from graphsim.app import Application
+    from graphsim.subscriptions import Subscriptions
+
+
+class Telling(msgspec.Struct, forbid_unknown_fields=True):
+    """What of subscriptions is changed."""
+
+    grants: float | msgspec.UnsetType | None = msgspec.UNSET
+    latency: float | msgspec.UnsetType = msgspec.UNSET
+
+    def apply(self, own: Subscriptions) -> None:
+        """Change what is stated."""
+        for name in self.__struct_fields__:
+            if (value := getattr(self, name)) is not msgspec.UNSET:
+                setattr(own, name, value)
 
 
 class WatchAdmin:
@@ -35,6 +49,7 @@ class WatchAdmin:
             ("/counters", ["GET"], self.counters),
             ("/assertions", ["GET"], self.assertions),
             ("/subscriptions", ["GET"], self.subscriptions),
+            ("/subscriptions", ["PATCH"], self.set_subscriptions),
             ("/subscriptions/{id}", ["DELETE"], self.kill_subscription),
             ("/subscriptions/{id}/reauthorization", ["POST"], self.require_reauthorization),
             ("/allowance", ["GET"], self.allowance),
@@ -115,10 +130,20 @@ class WatchAdmin:
         """Answer with the subscriptions and every attempt to reach their endpoints."""
         own = self._app.graph.subscriptions
         shown = [
-            one.shown() | {"drive": one.drive.id, "needsReauthorization": one.needs_reauthorization}
+            one.shown()
+            | {
+                "drive": one.drive.id,
+                "clientState": one.client_state,
+                "needsReauthorization": one.needs_reauthorization,
+            }
             for one in own.alive()
         ]
         return answered({"subscriptions": shown, "deliveries": own.courier.deliveries})
+
+    async def set_subscriptions(self, request: Request) -> Response:
+        """Take ``grants`` (seconds of every grant; null for what is asked) and ``latency``."""
+        msgspec.json.decode(await request.body(), type=Telling).apply(self._app.graph.subscriptions)
+        return await self.subscriptions(request)
 
     async def kill_subscription(self, request: Request) -> Response:
         """End a subscription without a word to its owner."""

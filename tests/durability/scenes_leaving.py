@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -14,6 +15,7 @@ from drivefeed.catalog.mending import add_up, converge_again, show_again_one
 from drivefeed.catalog.receipts import receipts
 from drivefeed.catalog.reconciling import Reconciled, note_reconciled
 from drivefeed.catalog.rereading import Answer, take_answers, tree_rows
+from drivefeed.catalog.signing_out import sign_out_due
 from drivefeed.catalog.sources import all_connections, all_drives
 from drivefeed.catalog.tables import documents
 from drivefeed.domain.model import Policy
@@ -96,3 +98,5 @@ async def _connected() -> None:
             policy=Policy(),
             actor="clerk",
         )
+        # The account is read through again, and keeps the credential that was to go.
+        await sign_out_due(catalog, replace(receipt, signs_out=True))

@@ -28,6 +28,7 @@ from drivefeed.stages.imports import ImportStage
 from drivefeed.stages.transfer import Transfer
 from quirks.switch import Switch
 from quirks.switches_download import DOWNLOADS
+from quirks.switches_told import TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,6 +224,13 @@ def _silence_is_removal(patch: pytest.MonkeyPatch) -> None:
         return await original(catalog, drive, page)
 
     patch.setattr(pages, "apply_page", apply)
+
+
+def _unseen_is_there(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(*_: Any, **__: Any) -> int:
+        return 0
+
+    patch.setattr(pages, "bury_unseen", nothing)
 
 
 def _failures_begin_anew(patch: pytest.MonkeyPatch) -> None:
@@ -586,7 +594,21 @@ SWITCHES = (
         _silence_is_removal,
     ),
     Switch(
-        "18",
+        "17c",
+        "tombstones that delta never shows",
+        "catalog.tree.bury_unseen",
+        "quirks/test_told.py::test_17",
+        _unseen_is_there,
+    ),
+    Switch(
+        "18c",
+        "silence about what lags behind",
+        f"{_PAGES}.apply_page",
+        "quirks/test_told.py::test_18_silence",
+        _silence_is_removal,
+    ),
+    Switch(
+        "18a",
         "delta lags behind the items",
         "stages.transfer.Transfer._was_edited",
         f"{_MOVES}18",
@@ -803,4 +825,5 @@ SWITCHES = (
         "-", "nesting without end", f"{_GRAPH}.wire.read_page", f"{_BAD}what", _depth_is_a_defect
     ),
     *DOWNLOADS,
+    *TOLD,
 )

@@ -11,7 +11,8 @@ from drivefeed.domain.errors import Permanent
 from drivefeed.domain.reasons import Reason
 from drivefeed.indexer.extract import detect
 from drivefeed.services import drive_check
-from drivefeed.sources.graph import download, errors
+from drivefeed.services.second_try import SecondTry
+from drivefeed.sources.graph import download, download_hosts, errors
 from drivefeed.sources.graph.download import GraphDownload
 from drivefeed.stages import transfer
 from drivefeed.stages.transfer import Transfer
@@ -31,6 +32,13 @@ _DOWNLOAD = "sources.graph.download.GraphDownload"
 _TRANSFER = "stages.transfer"
 
 
+def _once_is_enough(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(_: Any) -> None:
+        """Leave it to a person."""
+
+    patch.setattr(SecondTry, "tick", nothing)
+
+
 def _the_token_goes_along(patch: pytest.MonkeyPatch) -> None:
     original = GraphDownload._from_here
     patch.setattr(
@@ -38,6 +46,10 @@ def _the_token_goes_along(patch: pytest.MonkeyPatch) -> None:
         "_from_here",
         lambda self: original(self) | {"Authorization": "Bearer nobody's"},
     )
+
+
+def _every_host_sends_files(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(download_hosts, "_sends_files", lambda *_: True)
 
 
 def _redirects_are_not_followed(patch: pytest.MonkeyPatch) -> None:
@@ -195,11 +207,18 @@ DOWNLOADS = (
         _listings_are_believed,
     ),
     Switch(
-        "51",
+        "51a",
         "a download host that must see no token",
         f"{_DOWNLOAD}._ask_host",
         f"{_WIRE}51",
         _the_token_goes_along,
+    ),
+    Switch(
+        "51b",
+        "a redirect to a host that sends no files",
+        "sources.graph.download_hosts.download_url",
+        "unit/graph_source/test_download_hosts.py::test_other",
+        _every_host_sends_files,
     ),
     Switch(
         "52a",
@@ -332,11 +351,18 @@ DOWNLOADS = (
         _compound_files_are_workbooks,
     ),
     Switch(
-        "73",
+        "73a",
         "a share without the right to fetch",
         "sources.graph.errors._forbidden",
-        f"{_CONTENT}73",
+        f"{_CONTENT}73_a_file",
         _no_status(403),
+    ),
+    Switch(
+        "73b",
+        "rights that come back in silence",
+        "services.second_try.SecondTry",
+        f"{_CONTENT}73_a_right",
+        _once_is_enough,
     ),
     Switch(
         "74",

@@ -11,6 +11,7 @@ from drivefeed.catalog.tables import documents, imports, reminders
 from drivefeed.domain.model import Policy
 from drivefeed.indexer.extract import detect
 from drivefeed.indexer.model import Limits, Rejected
+from drivefeed.services.second_try import SecondTry
 from graphsim.bodies import SyntheticBody
 from quirks.stand import Docs
 
@@ -165,6 +166,33 @@ async def test_73_a_file_without_the_right_to_fetch_it_ends_there(docs: Docs) ->
     assert (one["state"], one["reason"]) == ("rejected", "download_forbidden")
     await stand.pass_time(30 * MINUTE, step=10 * MINUTE)
     assert sum(one.item == file.id for one in stand.asked("content")) == 1
+
+
+async def test_73_a_right_that_comes_back_is_noticed_within_a_day_or_two(docs: Docs) -> None:
+    stand, file = docs.stand, await add(docs, "read only.txt")
+    refused = stand.sim.faults.add(
+        "status", op="content", item=file.id, status=403, code="accessDenied", count=-1
+    )
+    await stand.sync()
+    again = SecondTry(stand.catalog, "clerk")
+
+    async def a_day() -> int:
+        """Play a day; return how often the file was asked for in it."""
+        before = sum(one.item == file.id for one in stand.asked("content"))
+        for _ in range(24):
+            await stand.pass_time(60 * MINUTE, step=60 * MINUTE)
+            await again.tick()
+            await stand.work()
+        return sum(one.item == file.id for one in stand.asked("content")) - before
+
+    for _ in range(3):
+        assert await a_day() == 1
+        one = await version_of(stand, file)
+        assert (one["state"], one["reason"]) == ("rejected", "download_forbidden")
+    stand.sim.faults.clear(refused.id)
+    assert await a_day() == 1
+    assert file.id in await stand.live()
+    assert await a_day() == 0
 
 
 @pytest.mark.parametrize("op", ["content", "download"])

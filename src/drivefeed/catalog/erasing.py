@@ -17,7 +17,9 @@ from drivefeed.catalog.documents import load, settle_into, wanting_nothing
 from drivefeed.catalog.leaving import admitted_elsewhere
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
 from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts
-from drivefeed.catalog.signing_out import sign_out_in
+from drivefeed.catalog.signing_out import account_to_sign_out, is_told_through, sign_out_in
+from drivefeed.catalog.subscription_tables import subscriptions
+from drivefeed.catalog.subscriptions import FLOWS
 from drivefeed.catalog.tables import (
     connections,
     coverage,
@@ -52,7 +54,8 @@ async def disconnect(
     Kept documents stay searchable as they are, and follow the source no more.
 
     Args:
-        signed_out: whether the credential of its account goes too.
+        signed_out: whether the credential of its account goes too; not before Microsoft was told
+            to call no more, which needs it.
 
     Raises:
         NeedsAttention: others use that account, so nothing was changed.
@@ -65,12 +68,14 @@ async def disconnect(
         root_item_id=each.root_item_id,
         policy="erase" if erases else "keep",
         at=now,
-        signed_out=signed_out,
-        ended_at=None if erases else now,
+        signs_out=signed_out,
     )
     async with catalog.write("disconnect") as connection:
         if signed_out:
-            await sign_out_in(connection, each)
+            account_id = await account_to_sign_out(connection, each)
+            if not await is_told_through(connection, account_id):
+                await sign_out_in(connection, account_id)
+                receipt = replace(receipt, signed_out=True)
         await connection.execute(
             update(connections)
             .where(connections.c.id == each.connection_id)
@@ -84,6 +89,9 @@ async def disconnect(
             subject_id=each.connection_id,
             after={"policy": receipt.policy},
         )
+        if not (erases or receipt.signs_out != receipt.signed_out):
+            is_told = await _is_told_of(connection, each.drive_id)
+            receipt = replace(receipt, ended_at=None if is_told else now)
         return await keep_receipt(connection, receipt)
 
 
@@ -222,13 +230,29 @@ async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]
         return await keep_receipt(connection, receipt), gone.rowcount == _ITEMS
 
 
-async def end_erasing(catalog: Catalog, receipt: Receipt) -> Receipt:
-    """Remove the connection itself; the receipt is complete."""
+async def is_told_of(catalog: Catalog, receipt: Receipt) -> bool:
+    """Whether Microsoft may still tell us of changes in a drive of which nothing flows any more."""
+    async with catalog.read() as connection:
+        return await _is_told_of(connection, receipt.drive_id)
+
+
+async def _is_told_of(connection: AsyncConnection, drive_id: str) -> bool:
+    asked = (
+        select(subscriptions.c.drive_id)
+        .join(drives, drives.c.id == subscriptions.c.drive_id)
+        .where(subscriptions.c.drive_id == drive_id, ~FLOWS)
+    )
+    return (await connection.execute(asked)).first() is not None
+
+
+async def end_leaving(catalog: Catalog, receipt: Receipt) -> Receipt:
+    """Complete the receipt; where everything was erased, the connection itself goes."""
     async with catalog.write("erase.end") as connection:
-        mine = receipt.connection_id
-        await connection.execute(delete(coverage).where(coverage.c.connection_id == mine))
-        await connection.execute(delete(reminders).where(reminders.c.subject_id == mine))
-        await connection.execute(delete(connections).where(connections.c.id == mine))
+        if receipt.policy == "erase":
+            mine = receipt.connection_id
+            await connection.execute(delete(coverage).where(coverage.c.connection_id == mine))
+            await connection.execute(delete(reminders).where(reminders.c.subject_id == mine))
+            await connection.execute(delete(connections).where(connections.c.id == mine))
         return await keep_receipt(connection, replace(receipt, ended_at=catalog.clock.now()))
 
 

@@ -31,7 +31,8 @@ class Receipt:
         imports: how many versions of them had ended by then, each with its object and points gone.
         charged_kept: whether the entries of the ledger stay; they always do.
         items: rows of the shadow tree that went; 0 where other connections use the drive.
-        signed_out: whether the credential of its account went too.
+        signs_out: whether the credential of its account is to go too.
+        signed_out: whether it went; while Microsoft is still to be told to call no more, it stays.
         ended_at: when all of it was done; None before.
     """
 
@@ -44,6 +45,7 @@ class Receipt:
     documents: int = 0
     imports: int = 0
     items: int = 0
+    signs_out: bool = False
     signed_out: bool = False
     ended_at: int | None = None
 

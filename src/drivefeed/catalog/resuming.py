@@ -11,6 +11,7 @@ from drivefeed.catalog.tables import documents, drives, imports
 from drivefeed.catalog.waiting import clear
 from drivefeed.domain.access import OF_ACCOUNT, OF_PLACE
 from drivefeed.domain.lifecycle import State
+from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
@@ -20,7 +21,10 @@ _OF_ACCOUNTS = sorted(OF_ACCOUNT | OF_PLACE)
 
 
 async def resume_account(catalog: Catalog, account_id: str) -> int:
-    """Make its drives due now, and its imports that asked for a person; return how many those are.
+    """Make its drives due now, and its imports that asked for a person, or for a right.
+
+    Returns:
+        How many imports.
 
     Nothing is imported anew: positions and states are as they were.
     """
@@ -37,8 +41,12 @@ async def resume_account(catalog: Catalog, account_id: str) -> int:
             .where(
                 drives.c.account_id == account_id,
                 # Only what is not stored yet reads the source.
-                imports.c.state == State.DISCOVERED,
-                imports.c.attention.in_(_OF_ACCOUNTS),
+                ((imports.c.state == State.DISCOVERED) & imports.c.attention.in_(_OF_ACCOUNTS))
+                | (
+                    (imports.c.state == State.REJECTED)
+                    & (imports.c.reason == Reason.DOWNLOAD_FORBIDDEN)
+                    & (documents.c.wanted_import_id == imports.c.id)
+                ),
             )
         )
         woken = [str(key) for key in asking.scalars()]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
 
 _LONGEST_DETAIL = 500
-_FLOWS = exists().where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
+FLOWS = exists().where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
+"""Whether anything of a drive flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Watched:
     subscription: Subscription | None
 
 
-def _subscription_of(row: RowMapping | Mapping[str, Any]) -> Subscription:
+def subscription_of(row: RowMapping | Mapping[str, Any]) -> Subscription:
+    """Return the subscription of a row with the drive's id at Microsoft beside it."""
     return Subscription(
         subscription_id=row["subscription_id"],
         drive_id=row["drive_id"],
@@ -74,10 +76,10 @@ async def watched_drives(catalog: Catalog) -> list[Watched]:
         drives.c.remote_id,
         drives.c.told_at,
         drives.c.changed_at,
-    ).where(_FLOWS)
+    ).where(FLOWS)
     async with catalog.read() as connection:
         known = {
-            row["drive_id"]: _subscription_of(row)
+            row["drive_id"]: subscription_of(row)
             for row in (await connection.execute(_WITH_DRIVE)).mappings()
         }
         rows = await connection.execute(wanted.order_by(drives.c.id))
@@ -95,18 +97,11 @@ async def watched_drives(catalog: Catalog) -> list[Watched]:
         ]
 
 
-async def leftover_subscriptions(catalog: Catalog) -> list[Subscription]:
-    """Return the subscriptions of drives of which nothing flows any more."""
-    async with catalog.read() as connection:
-        rows = await connection.execute(_WITH_DRIVE.where(~_FLOWS))
-        return [_subscription_of(row) for row in rows.mappings()]
-
-
 async def all_subscriptions(catalog: Catalog) -> list[Subscription]:
     """Return every subscription."""
     async with catalog.read() as connection:
         rows = await connection.execute(_WITH_DRIVE.order_by(subscriptions.c.drive_id))
-        return [_subscription_of(row) for row in rows.mappings()]
+        return [subscription_of(row) for row in rows.mappings()]
 
 
 async def subscription_by_id(catalog: Catalog, subscription_id: str) -> Subscription | None:
@@ -114,7 +109,7 @@ async def subscription_by_id(catalog: Catalog, subscription_id: str) -> Subscrip
     wanted = _WITH_DRIVE.where(subscriptions.c.subscription_id == subscription_id)
     async with catalog.read() as connection:
         row = (await connection.execute(wanted)).mappings().one_or_none()
-        return None if row is None else _subscription_of(row)
+        return None if row is None else subscription_of(row)
 
 
 async def note_asked(catalog: Catalog, drive: Watched, *, secret_hash: str) -> Subscription:
@@ -139,7 +134,7 @@ async def note_asked(catalog: Catalog, drive: Watched, *, secret_hash: str) -> S
     }
     async with catalog.write("subscription.ask") as connection:
         await upsert(connection, subscriptions, [values])
-    return _subscription_of({**values, "drive_remote_id": drive.remote_id})
+    return subscription_of({**values, "drive_remote_id": drive.remote_id})
 
 
 async def note_granted(

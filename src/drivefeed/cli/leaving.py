@@ -91,6 +91,11 @@ def _say_receipt(one: Receipt) -> None:
         say("Kept: ids, hashes and page counts, on which the ledger stands.", indent=2)
     if one.signed_out:
         say("The credential of its account went too.", indent=2)
+    elif one.signs_out:
+        say(
+            "The credential of its account goes as soon as Microsoft was told to call no more.",
+            indent=2,
+        )
 
 
 def forget_files(path: str, *, undo: bool, as_json: bool) -> None:

@@ -58,6 +58,7 @@ COMMITS: dict[str, str] = {
     "credential.save": "A secret is kept in place of an older one.",
     "declare": "Connections are made what a file declares.",
     "disconnect": "A connection is stopped for good, and has its receipt.",
+    "disconnect.sign_out": "The credential of a connection's account goes, or is needed again.",
     "discover.attempt": "A look at a drive failed and is tried again.",
     "discover.done": "A look at a drive has its outcome.",
     "drive.calm": "Nothing keeps a drive waiting any more.",

@@ -118,7 +118,8 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.DOWNLOAD_FORBIDDEN: Explanation(
         _R,
         "It may be listed, but not downloaded, with the rights of this account.",
-        "Give the account the right to read the file's content, then retry it.",
+        "Give the account the right to read the file's content. It is asked for again each day; "
+        "retry it to have it at once.",
     ),
     Reason.LABELLED: Explanation(
         _R,

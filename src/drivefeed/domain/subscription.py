@@ -11,7 +11,8 @@ from typing import Final
 LONGEST_MS: Final = 42_300 * 60_000
 """The longest that Microsoft grants for drive items (the subscription resource's page)."""
 SILENCE_MS: Final = 10 * 60_000
-"""A change that was found and not told of within this time shows that nobody tells us."""
+"""A change that was found and not told of within this time shows that nobody tells us; Microsoft
+says that word of one takes five minutes at most."""
 RESOURCE: Final = "/drives/{}/root"
 """What is subscribed to; OneDrive for Business offers no other item."""
 PATH: Final = "/notifications/graph/"
@@ -80,22 +81,29 @@ class Subscription:
         if self.retry_at is not None and now < self.retry_at:
             return False
         ends = self.expires_at
-        half = None if ends is None else self.asked_at + (ends - self.asked_at) // 2
-        return self.wants_renewal or half is None or now >= half
+        return self.wants_renewal or ends is None or 2 * now >= self.asked_at + ends
 
 
-def is_silent(*, asked_at: int, told_at: int | None, changed_at: int | None, now: int) -> bool:
+def is_silent(
+    *,
+    asked_at: int,
+    told_at: int | None,
+    changed_at: int | None,
+    now: int,
+    silence_ms: int = SILENCE_MS,
+) -> bool:
     """Whether changes were found that nobody told us of.
 
     Args:
         asked_at: when the subscription was granted.
         told_at: when a word about the drive came last.
         changed_at: when a look found a change last.
+        silence_ms: how long word of a change may take.
     """
-    if changed_at is None or now < changed_at + SILENCE_MS:
+    if changed_at is None or now < changed_at + silence_ms:
         return False
     heard = max(asked_at, told_at or 0)
-    return changed_at > heard + SILENCE_MS
+    return changed_at > heard + silence_ms
 
 
 def retry_after_ms(failures: int) -> int:

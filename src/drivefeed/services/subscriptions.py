@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog import subscriptions as rows
 from drivefeed.catalog.heartbeats import take_lease
+from drivefeed.catalog.subscriptions_due import Due, due_subscriptions
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import DrivefeedError, NotFound, PartDown, Throttled
 from drivefeed.domain.redact import redact
@@ -21,6 +22,7 @@ from drivefeed.domain.subscription import (
     LIFECYCLE,
     LONGEST_MS,
     PATH,
+    SILENCE_MS,
     Subscription,
     SubscriptionState,
     is_silent,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.subscriptions import Watched
     from drivefeed.ports import ChangeNotifications
 
-TICK_SECONDS: Final = 5.0
+TICK_SECONDS: Final = 2.0
 _LEASE: Final = "subscriptions"
 _LEASE_MS: Final = 120_000
 _SECRET_BYTES: Final = 32
@@ -52,6 +54,7 @@ class Subscribing:
             there is.
         lifetime_ms: for how long one is asked.
         owner: this process, of which one at a time does so.
+        silence_ms: a change that was found and not told of for so long shows that nobody tells us.
     """
 
     catalog: Catalog
@@ -59,48 +62,35 @@ class Subscribing:
     url: str
     lifetime_ms: int
     owner: str
+    silence_ms: int = SILENCE_MS
 
     async def tick(self) -> None:
         """Do for each drive what is due; what fails is noted and tried later."""
-        if not await self._something_is_due():
+        due = await self._due()
+        if not due.to_end and not due.to_ask:
             return
         if await take_lease(self.catalog, _LEASE, self.owner, for_ms=_LEASE_MS) is None:
             return
-        for one in await self._to_end():
+        # Another process may have done it before the lease was ours.
+        due = await self._due()
+        for one in due.to_end:
             await self._end(one)
-        if self.url:
-            for drive in await rows.watched_drives(self.catalog):
-                if self._wants_work(drive, self.catalog.clock.now()):
-                    await self._look_after(drive)
+        for drive in due.to_ask:
+            await self._look_after(drive)
 
-    async def _something_is_due(self) -> bool:
-        now = self.catalog.clock.now()
-        if await self._to_end():
-            return True
-        watched = await rows.watched_drives(self.catalog) if self.url else []
-        return any(self._wants_work(drive, now) for drive in watched)
-
-    def _wants_work(self, drive: Watched, now: int) -> bool:
-        one = drive.subscription
-        return one is None or one.is_due(now) or self._is_misplaced(drive) or _is_dead(drive, now)
+    async def _due(self) -> Due:
+        return await due_subscriptions(
+            self.catalog, wants=bool(self.url), silence_ms=self.silence_ms
+        )
 
     @staticmethod
     def _is_misplaced(drive: Watched) -> bool:
         """Whether it was asked for through an account that no longer reads the drive."""
         return drive.subscription is not None and drive.subscription.account_id != drive.account_id
 
-    async def _to_end(self) -> list[Subscription]:
-        now = self.catalog.clock.now()
-        found = await (
-            rows.leftover_subscriptions(self.catalog)
-            if self.url
-            else rows.all_subscriptions(self.catalog)
-        )
-        return [one for one in found if one.retry_at is None or now >= one.retry_at]
-
     async def _look_after(self, drive: Watched) -> None:
         one = drive.subscription
-        if _is_dead(drive, self.catalog.clock.now()):
+        if self._is_dead(drive):
             _log.warning("subscription_silent", drive=drive.name)
         elif one is not None and one.remote_id is not None and not self._is_misplaced(drive):
             await self._renew(drive, one)
@@ -147,7 +137,8 @@ class Subscribing:
     async def _end(self, one: Subscription) -> None:
         ref = DriveRef(one.account_id, one.drive_remote_id)
         try:
-            await self._end_all(ref, one)
+            if one.expires_at is None or self.catalog.clock.now() < one.expires_at:
+                await self._end_all(ref, one)
         except (PartDown, Throttled) as error:
             await self._refused("", one, error)
             return
@@ -183,11 +174,14 @@ class Subscribing:
     def _expiry(self) -> int:
         return self.catalog.clock.now() + min(self.lifetime_ms, LONGEST_MS)
 
-
-def _is_dead(drive: Watched, now: int) -> bool:
-    one = drive.subscription
-    if one is None or one.state is not SubscriptionState.LIVE:
-        return False
-    return is_silent(
-        asked_at=one.asked_at, told_at=drive.told_at, changed_at=drive.changed_at, now=now
-    )
+    def _is_dead(self, drive: Watched) -> bool:
+        one = drive.subscription
+        if one is None or one.state is not SubscriptionState.LIVE:
+            return False
+        return is_silent(
+            asked_at=one.asked_at,
+            told_at=drive.told_at,
+            changed_at=drive.changed_at,
+            now=self.catalog.clock.now(),
+            silence_ms=self.silence_ms,
+        )

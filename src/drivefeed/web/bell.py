@@ -1,10 +1,11 @@
-"""Words about changes, gathered: ten thousand calls in a moment make one look at a drive."""
+"""Words about changes, gathered: ten thousand calls make one look at a drive, one more later."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.sources import wake_due_drives
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
 
 _GATHER_SECONDS: Final = 0.2
+_APART_SECONDS: Final = 1.0
+"""Between two writings, whatever is heard meanwhile."""
+FLOOD: Final = 20
+"""More words than these about one drive in the second after it was written are no news of it."""
+HOLD_SECONDS: Final = 40.0
+"""So long a flood causes no second look; the last of its words is written then, so that a change
+of which it told waits no longer than for the look that follows every word anyway."""
 _AGAIN_SECONDS: Final = 2.0
-_KNOWN_SECONDS: Final = 30.0
+_KNOWN_SECONDS: Final = 10.0
 _MOST_KNOWN: Final = 10_000
 _LOG_SECONDS: Final = 60.0
 
@@ -37,7 +45,12 @@ class Bell:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._known: OrderedDict[str, tuple[float, Subscription | None]] = OrderedDict()
-        self._drives: set[str] = set()
+        self._words: Counter[str] = Counter()
+        """How often each drive was told of and not yet written."""
+        self._told: dict[str, float] = {}
+        """When each drive was written last, by the monotonic clock; for as long as it counts."""
+        self._before: set[str] = set()
+        """Of which drives there were words a moment ago, without a pause since."""
         self._renewals: set[str] = set()
         self._rung = asyncio.Event()
         self._forged = 0
@@ -59,7 +72,7 @@ class Bell:
         if one is None or not any(fits):
             self._note_forged(subscription_id)
             return False
-        self._drives.add(one.drive_id)
+        self._words[one.drive_id] += 1
         self._rung.set()
         return True
 
@@ -71,7 +84,7 @@ class Bell:
     async def run(self) -> None:
         """Write what was heard, until cancelled."""
         while True:
-            await self._rung.wait()
+            await self._next()
             await asyncio.sleep(_GATHER_SECONDS)
             self._rung.clear()
             try:
@@ -80,16 +93,39 @@ class Bell:
                 # Looks at drives go on anyway, as soon as the catalog is back.
                 await asyncio.sleep(_AGAIN_SECONDS)
                 self._rung.set()
+            await asyncio.sleep(_APART_SECONDS - _GATHER_SECONDS)
+
+    async def _next(self) -> None:
+        """Wait until there is something to write: fresh words, or the last of a flood."""
+        if self._rung.is_set():
+            return
+        self._before = set()
+        now = time.monotonic()
+        ends = [at + HOLD_SECONDS - now for key, at in self._told.items() if key in self._words]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(ends, default=None)):
+                await self._rung.wait()
 
     async def _write(self) -> None:
-        drives, renewals = set(self._drives), set(self._renewals)
-        if drives:
-            await note_told(self._catalog, sorted(drives))
-            await wake_due_drives(self._catalog)
-        for subscription_id in renewals:
-            await want_renewal(self._catalog, subscription_id)
-        self._renewals -= renewals
-        self._drives -= drives
+        now = time.monotonic()
+        self._told = {key: at for key, at in self._told.items() if now < at + HOLD_SECONDS}
+        going_on = {key for key in self._before if key in self._told}
+        self._before = set(self._words)
+        heard = [key for key, count in self._words.items() if key not in going_on or count <= FLOOD]
+        # What is heard while these are written is another word.
+        words = {key: self._words.pop(key) for key in heard}
+        renewals, self._renewals = self._renewals, set()
+        try:
+            if words:
+                await note_told(self._catalog, sorted(words))
+                await wake_due_drives(self._catalog)
+            for subscription_id in renewals:
+                await want_renewal(self._catalog, subscription_id)
+        except BaseException:
+            self._words.update(words)
+            self._renewals |= renewals
+            raise
+        self._told |= dict.fromkeys(words, now)
 
     async def _find(self, subscription_id: str) -> Subscription | None:
         now = time.monotonic()

@@ -82,7 +82,7 @@ async def tenant(
             authority=f"https://{LOGIN}:{port}",
             graph_url=f"https://{GRAPH}:{port}",
             ca_file=None,
-            outbound=outbound,
+            outbound=outbound.changed(download_hosts=(FILES,)),
         )
         yield sim, account
 

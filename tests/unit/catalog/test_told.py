@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING
+
+from sqlalchemy import update
 
 from drivefeed.catalog import pages, reminders
 from drivefeed.catalog.control import set_paused
 from drivefeed.catalog.sources import all_connections, wake_due_drives
+from drivefeed.catalog.subscription_tables import subscriptions
 from drivefeed.catalog.subscriptions import (
     all_subscriptions,
     forget_subscription,
-    leftover_subscriptions,
     note_asked,
     note_granted,
     note_refused,
@@ -19,8 +23,10 @@ from drivefeed.catalog.subscriptions import (
     want_renewal,
     watched_drives,
 )
+from drivefeed.catalog.subscriptions_due import due_subscriptions
+from drivefeed.catalog.tables import drives
 from drivefeed.domain.pace import Pace
-from drivefeed.domain.subscription import SubscriptionState
+from drivefeed.domain.subscription import SubscriptionState, is_silent
 from unit.catalog.rig import ROOT, file, folder
 
 if TYPE_CHECKING:
@@ -179,9 +185,81 @@ async def test_the_subscription_of_a_drive_of_which_nothing_flows_is_left_over(
     await followed(rig, clock)
     (drive,) = await watched_drives(rig.catalog)
     one = await note_asked(rig.catalog, drive, secret_hash="x" * 64)
-    assert await leftover_subscriptions(rig.catalog) == []
+    assert (await to_do(rig))[0] == []
     await pause(rig)
-    assert await leftover_subscriptions(rig.catalog) == [one]
+    assert await to_do(rig) == ([one.subscription_id], [])
     assert await watched_drives(rig.catalog) == []
     await forget_subscription(rig.catalog, one)
-    assert await all_subscriptions(rig.catalog) == []
+    assert await to_do(rig) == ([], [])
+
+
+async def to_do(rig: Rig, *, wants: bool = True) -> tuple[list[str], list[str]]:
+    """Return the subscriptions that are to be ended, and the drives that are to be asked for."""
+    due = await due_subscriptions(rig.catalog, wants=wants, silence_ms=10 * MINUTE)
+    return [one.subscription_id for one in due.to_end], [one.drive_id for one in due.to_ask]
+
+
+async def test_where_nobody_is_to_tell_us_every_subscription_is_to_be_ended(
+    rig: Rig, clock: ManualClock
+) -> None:
+    await followed(rig, clock)
+    assert await to_do(rig) == ([], [rig.drive_id])
+    assert await to_do(rig, wants=False) == ([], [])
+    (drive,) = await watched_drives(rig.catalog)
+    one = await note_asked(rig.catalog, drive, secret_hash="x" * 64)
+    assert await to_do(rig, wants=False) == ([one.subscription_id], [])
+    later = clock.now() + MINUTE
+    await note_refused(rig.catalog, one, detail="no", retry_at=later, is_lost=True)
+    assert await to_do(rig, wants=False) == ([], []), "it is tried again later"
+    clock.turn(seconds=60)
+    assert await to_do(rig, wants=False) == ([one.subscription_id], [])
+
+
+async def test_the_query_finds_what_the_rules_say(rig: Rig, clock: ManualClock) -> None:
+    """The rules are pure functions; the query is held against them, case by case."""
+    await followed(rig, clock)
+    (drive,) = await watched_drives(rig.catalog)
+    await note_asked(rig.catalog, drive, secret_hash="x" * 64)
+    now, silence = clock.now(), 10 * MINUTE
+    times = {
+        "asked_at": [now - 1, now - 30 * MINUTE],
+        "expires_at": [None, now + 1, now + 30 * MINUTE, now + 30 * MINUTE + 1, now - 1],
+        "retry_at": [None, now, now + 1],
+    }
+    told = [None, now - 25 * MINUTE, now]
+    changed = [None, now - silence, now - silence + 1, now - silence - 1, now - 20 * MINUTE]
+    rows = [
+        dict(zip(times, each, strict=True)) | {"state": state, "wants_renewal": wants}
+        for each in product(*times.values())
+        for state in SubscriptionState
+        for wants in (False, True)
+    ]
+    found = Counter[bool]()
+    for number, row in enumerate(rows[::5]):
+        at = {"told_at": told[number % 3], "changed_at": changed[number % 5]}
+        async with rig.catalog.write("told") as connection:
+            await connection.execute(update(subscriptions).values(**row))
+            await connection.execute(update(drives).values(**at))
+        (drive,) = await watched_drives(rig.catalog)
+        one = drive.subscription
+        assert one is not None
+        is_dead = one.state is SubscriptionState.LIVE and is_silent(
+            asked_at=one.asked_at, now=now, silence_ms=silence, **at
+        )
+        wanted = one.is_due(now) or is_dead
+        assert (await to_do(rig))[1] == [rig.drive_id] * wanted, (row, at)
+        found[wanted] += 1
+    assert min(found.values()) > 5, found
+
+
+async def test_a_subscription_through_an_account_that_reads_no_more_is_asked_for_anew(
+    rig: Rig, clock: ManualClock
+) -> None:
+    await followed(rig, clock)
+    (drive,) = await watched_drives(rig.catalog)
+    one = await note_asked(rig.catalog, drive, secret_hash="x" * 64)
+    await note_granted(rig.catalog, one, remote_id="r", expires_at=clock.now() + 60 * MINUTE)
+    assert await to_do(rig) == ([], [])
+    async with rig.catalog.write("told") as connection:
+        await connection.execute(update(subscriptions).values(account_id="another"))
+    assert await to_do(rig) == ([], [rig.drive_id])

@@ -1,12 +1,10 @@
-import httpx
 import pytest
 
-from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.links import (
     check_endpoint,
     check_link,
-    download_url,
     full_link,
     kept_link,
 )
@@ -61,22 +59,6 @@ def test_endpoints_that_may_not(url: str) -> None:
     with pytest.raises(NeedsAttention) as caught:
         check_endpoint(url)
     assert caught.value.reason is Reason.ADDRESS_UNUSABLE
-
-
-def test_a_download_url_keeps_its_query_and_loses_user_and_password() -> None:
-    asked = httpx.URL(f"{BASE}/drives/d/items/i/content")
-    url = download_url("https://u:p@t.sharepoint.com/download.aspx?tempauth=a%2Fb", asked)
-    assert str(url) == "https://t.sharepoint.com/download.aspx?tempauth=a%2Fb"
-    assert download_url("http://localhost:1/x", asked).host == "localhost"
-
-
-@pytest.mark.parametrize(
-    "location", [None, "", "http://evil.example/?tempauth=SECRET", "file:///etc/passwd"]
-)
-def test_download_urls_that_are_not_followed(location: str | None) -> None:
-    with pytest.raises(Transient) as caught:
-        download_url(location, httpx.URL(BASE))
-    assert "SECRET" not in str(caught.value)
 
 
 def test_a_stored_link_follows_the_endpoint_to_another_address() -> None:

@@ -232,6 +232,16 @@ async def test_over_the_admin_port(here: Desk, endpoint: Endpoint, own: Subscrip
         told = (await admin.get("/subscriptions")).json()
         assert told["subscriptions"][0]["id"] == identifier
         assert [one["kind"] for one in told["deliveries"]] == ["validation"] * 2
+        assert told["subscriptions"][0]["clientState"] == "secret"
+        set_to = {"grants": 20, "latency": 0.5}
+        assert (await admin.patch("/subscriptions", json=set_to)).status_code == 200
+        assert (await admin.patch("/subscriptions", json={"grant": 20})).status_code == 400
+        assert own.latency == 0.5
+        renewed = await here.client.patch(
+            f"{BASE}/v1.0/subscriptions/{identifier}",
+            json={"expirationDateTime": iso(here.clock.now() + 86_400)},
+        )
+        assert renewed.json()["expirationDateTime"] == iso(here.clock.now() + 20)
         arrived = await admin.post(f"/subscriptions/{identifier}/reauthorization")
         assert arrived.json() == {"arrived": True}
         assert (await admin.delete(f"/subscriptions/{identifier}")).status_code == 204

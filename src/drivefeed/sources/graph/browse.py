@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 SITE_FIELDS = "$select=id,name,displayName,webUrl,siteCollection"
 DRIVE_FIELDS = "$select=id,name,driveType,webUrl"
+
 ITEM_FIELDS = f"$select={','.join(wire.SELECT)}"
+
+_CONTAINERS = "/contentstorage/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,16 @@ class Library:
 async def sites(look: Look, words: str = "") -> AsyncIterator[tuple[Site, ...]]:
     """Yield pages of the sites whose name or address matches words; of all without any.
 
+    Containers of SharePoint Embedded (Loop is one of its users) are listed as sites too, and are
+    none: they are left out here, and can be connected by their address all the same.
+
     Raises:
         Refused: the account may not search; an app with ``Sites.Selected`` never may.
     """
     path = f"/sites?search={encoded(words.strip() or '*')}"
     async for page in look.pages(path, "the sites"):
-        yield tuple(site_of(one) for one in page if text_of(one, "id"))
+        found = (site_of(one) for one in page if text_of(one, "id"))
+        yield tuple(site for site in found if not _is_container(site))
 
 
 async def followed_sites(look: Look) -> tuple[Site, ...]:
@@ -101,12 +109,35 @@ async def library_by_id(look: Look, drive_id: str) -> Library:
 async def children(
     look: Look, drive_id: str, item_id: str = "root"
 ) -> AsyncIterator[tuple[RemoteItem, ...]]:
-    """Yield pages of what lies in a folder, in Graph's order."""
+    """Yield pages of what lies in a folder, in Graph's order, each item once.
+
+    Where an item comes twice, the order changed between two pages, and another item may have been
+    passed over; so the folder is listed once more, for what was not shown yet.
+    """
+    seen: set[str] = set()
+    for _ in range(2):
+        is_whole = True
+        async for page in _children(look, drive_id, item_id):
+            fresh = tuple(item for item in page if item.item_id not in seen)
+            is_whole = is_whole and len(fresh) == len(page)
+            seen.update(item.item_id for item in fresh)
+            yield fresh
+        if is_whole:
+            return
+
+
+async def _children(
+    look: Look, drive_id: str, item_id: str
+) -> AsyncIterator[tuple[RemoteItem, ...]]:
     place = "root" if item_id == "root" else f"items/{encoded(item_id)}"
     path = f"/drives/{encoded(drive_id)}/{place}/children?{ITEM_FIELDS}"
     async for page in look.pages(path, "the contents of a folder"):
         items = (remote_of(one) for one in page)
         yield tuple(item for item in items if item is not None and not item.deleted)
+
+
+def _is_container(site: Site) -> bool:
+    return urlsplit(site.web_url).path.casefold().startswith(_CONTAINERS)
 
 
 def site_of(found: dict[str, Any]) -> Site:

@@ -15,8 +15,8 @@ import httpx
 
 from drivefeed.domain.errors import DrivefeedError, InUse, PartDown, Throttled, Transient
 from drivefeed.sources.graph.budget import BRIEF, Lane
+from drivefeed.sources.graph.download_hosts import download_url
 from drivefeed.sources.graph.errors import Scene, broken
-from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.parts import PARTIAL, Again, Changed, encoded, extent
 
 if TYPE_CHECKING:
@@ -194,7 +194,12 @@ class GraphDownload:
             if hops == _MOST_REDIRECTS:
                 raise Again(Transient("The download was redirected too often."))
             hops += 1
-            url = download_url(response.headers.get("location"), response.request.url)
+            url = download_url(
+                response.headers.get("location"),
+                response.request.url,
+                base_url=client.account.base_url,
+                more=client.account.outbound.download_hosts,
+            )
             await self._stack.aclose()
             response = await self._ask_host(url)
         self._take(response)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from urllib.parse import urljoin
 
 import httpx
 
-from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -87,28 +86,3 @@ def kept_link(link: str, base_url: str) -> str:
 def full_link(kept: str, base_url: str) -> str:
     """Return a stored link as it can be followed at the endpoint of today."""
     return f"{base_url}{kept}" if kept.startswith("/") else kept
-
-
-def download_url(location: str | None, asked: httpx.URL) -> httpx.URL:
-    """Read the ``Location`` of a download redirect.
-
-    Args:
-        location: the header; a relative one is resolved against ``asked``.
-        asked: the URL that answered with the redirect.
-
-    Raises:
-        Transient: there is none, or it is neither https nor on this machine. The message does
-            not repeat the URL, because it opens the file to anybody who has it.
-    """
-    if not location:
-        raise Transient("Microsoft Graph redirected a download without saying where to.")
-    try:
-        url = httpx.URL(urljoin(str(asked), location))
-    except (httpx.InvalidURL, ValueError) as error:
-        raise Transient("Microsoft Graph redirected a download to something not a URL.") from error
-    if not url.host or not (url.scheme == "https" or is_loopback(url.host)):
-        raise Transient(
-            f"Microsoft Graph redirected a download to {url.scheme}://{url.host}, which is not "
-            "https; it was not followed."
-        )
-    return url.copy_with(userinfo=b"")

@@ -17,9 +17,9 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.addresses import parse_address
 from drivefeed.sources.graph.budget import A_PERSONS, COST_MANY, COST_ONE, Lane
 from drivefeed.sources.graph.claims import read_claims
+from drivefeed.sources.graph.download_hosts import download_url
 from drivefeed.sources.graph.errors import Scene, broken
 from drivefeed.sources.graph.http import read_body
-from drivefeed.sources.graph.links import download_url
 from drivefeed.sources.graph.looking import Look
 from drivefeed.sources.graph.probe_report import Check, ProbeReport, skew_of, verdict_of
 from drivefeed.sources.graph.refusals import forbidden, no_onedrive
@@ -145,7 +145,12 @@ class _Probe:
             response = await self._sent(lambda: request(drive_id, item_id), COST_ONE, Scene.CONTENT)
             location = response.headers.get("location")
             if location:
-                target = download_url(location, response.request.url)
+                target = download_url(
+                    location,
+                    response.request.url,
+                    base_url=client.account.base_url,
+                    more=client.account.outbound.download_hosts,
+                )
                 answer = await client.hosts.get(target, headers={"Range": "bytes=0-0"})
                 if answer.is_error:
                     refusal = await client.refusal(answer)
