@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert as plain_insert
 from sqlalchemy import select, update
 
-from drivefeed.catalog.dialect import batches, insert
+from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.documents import (
     import_payload,
     load,
@@ -18,6 +18,7 @@ from drivefeed.catalog.documents import (
     settle_into,
     wanting,
 )
+from drivefeed.catalog.many_rows import insert_all
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.converge import apply
@@ -187,8 +188,9 @@ async def _create(
 ) -> None:
     if not fresh:
         return
-    await connection.execute(
-        plain_insert(documents),
+    await insert_all(
+        connection,
+        documents,
         [
             {
                 "id": one.document_id,
@@ -205,10 +207,11 @@ async def _create(
             for one in fresh
         ],
     )
-    await connection.execute(plain_insert(imports), [_import_row(drive, one, now) for one in fresh])
-    await connection.execute(plain_insert(import_events), [_seen_event(one, now) for one in fresh])
-    await connection.execute(
-        insert(connection, reminders_table),
+    await insert_all(connection, imports, [_import_row(drive, one, now) for one in fresh])
+    await insert_all(connection, import_events, [_seen_event(one, now) for one in fresh])
+    await insert_all(
+        connection,
+        reminders_table,
         [
             {
                 "subject_id": one.import_id,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select, update
 
 from drivefeed.catalog.admission import Admission, admit
-from drivefeed.catalog.dialect import batches, upsert
+from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.many_rows import replace_all
 from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.catalog.tables import connections as connections_table
 from drivefeed.catalog.tables import coverage, documents
-from drivefeed.catalog.tree import known_items, lineages, mark_dirty
+from drivefeed.catalog.tree import items_told, lineages, mark_dirty
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import ItemKind
 from drivefeed.domain.scope import Place, skip_reason
@@ -55,17 +56,19 @@ async def decide(
     now: int,
     lane: int,
     generation: int | None = None,
+    told: Mapping[str, TreeItem] | None = None,
 ) -> set[str]:
     """Decide about files and note what leaves; return the ids about which was decided.
 
     Args:
+        told: rows of the tree that are not saved yet, and will be in this transaction.
         generation: given while a full enumeration runs: then only files are decided whose
             folders were all seen in it, and only admissions count. What a connection has whose
             folder is not there stays open: the folder may still come.
     """
     files = [one for one in items if one.kind not in FOLDERS]
-    lines = await lineages(connection, drive.drive_id, files, generation=generation)
-    rooted = await rooted_connections(connection, drive, connections)
+    lines = await lineages(connection, drive.drive_id, files, generation=generation, told=told)
+    rooted = await rooted_connections(connection, drive, connections, told=told)
     forgotten = await forgotten_items(connection, drive, files)
     held: set[str] = set()
     if generation is not None:
@@ -97,13 +100,16 @@ async def decide(
 
 
 async def rooted_connections(
-    connection: AsyncConnection, drive: Drive, connections: Sequence[Connection]
+    connection: AsyncConnection,
+    drive: Drive,
+    connections: Sequence[Connection],
+    *,
+    told: Mapping[str, TreeItem] | None = None,
 ) -> list[Connection]:
     """Leave out connections whose folder is gone; they wait for a person and lose nothing."""
-    roots = await known_items(
-        connection, drive.drive_id, {each.root_item_id for each in connections}
-    )
-    lines = await lineages(connection, drive.drive_id, roots.values())
+    ids = {each.root_item_id for each in connections}
+    roots = await items_told(connection, drive.drive_id, ids, told or {})
+    lines = await lineages(connection, drive.drive_id, roots.values(), told=told)
     there: list[Connection] = []
     for each in connections:
         root = roots.get(each.root_item_id)
@@ -189,7 +195,7 @@ async def _write(
         (lane, [one for key, one in admissions.items() if key not in urgent]),
     ):
         await admit(connection, drive, chosen, now=now, lane=each_lane)
-    await upsert(connection, coverage, rows)
+    await replace_all(connection, coverage, rows)
     for connection_id, item_id in gone:
         await connection.execute(
             delete(coverage).where(

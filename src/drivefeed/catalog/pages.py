@@ -64,7 +64,7 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
             enumerating=current.enumerating,
             tells_changes=not current.enumerating,
         )
-        await save_items(connection, drive.drive_id, plan.rows)
+        decided: set[str] = set()
         if current.enumerating:
             fresh = [row for row in plan.rows if row.dirty]
             decided = await decide(
@@ -75,10 +75,11 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 now=now,
                 lane=reminders.LANE_BACKFILL,
                 generation=current.generation,
+                told={row.item_id: row for row in plan.rows},
             )
             if current.generation == 1:
                 decided |= await _new_folders(connection, current, fresh, known)
-            await mark_decided(connection, drive.drive_id, decided)
+        await save_items(connection, drive.drive_id, plan.rows, decided=decided)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + 1,

@@ -215,10 +215,17 @@ def _without_nul(
     return statement, _clean(parameters)
 
 
-def _clean(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    if any(isinstance(one, str) and "\0" in one for one in values):
-        return tuple(one.replace("\0", "") if isinstance(one, str) else one for one in values)
+def _clean(values: Any) -> Any:
+    """Return what NUL was taken out of: a row of values, or of columns of many rows."""
+    if any(isinstance(one, list) or (isinstance(one, str) and "\0" in one) for one in values):
+        return type(values)(map(_cleaned, values))
     return values
+
+
+def _cleaned(one: Any) -> Any:
+    if isinstance(one, list):
+        return _clean(one)
+    return one.replace("\0", "") if isinstance(one, str) else one
 
 
 def _engine(url: str, limits: PostgresLimits) -> AsyncEngine:

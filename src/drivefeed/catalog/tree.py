@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, func, select, update
 
-from drivefeed.catalog.dialect import batches, upsert
+from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.many_rows import replace_all
 from drivefeed.catalog.tables import items
 from drivefeed.domain.delta import TreeItem
 from drivefeed.domain.remote import ItemKind
@@ -46,13 +47,13 @@ def item_of(row: RowMapping) -> TreeItem:
     )
 
 
-def _row_of(drive_id: str, one: TreeItem) -> dict[str, Any]:
+def _row_of(drive_id: str, one: TreeItem, *, dirty: bool) -> dict[str, Any]:
     return {
         "drive_id": drive_id,
         "item_id": one.item_id,
         "parent_id": one.parent_id,
         "name": one.name,
-        "kind": one.kind,
+        "kind": one.kind.value,
         "size": one.size,
         "media_type": one.media_type,
         "etag": one.etag,
@@ -67,7 +68,7 @@ def _row_of(drive_id: str, one: TreeItem) -> dict[str, Any]:
         "generation": one.generation,
         "version_key": one.version_key,
         "origin_id": one.origin_id,
-        "dirty": one.dirty,
+        "dirty": dirty,
     }
 
 
@@ -85,9 +86,32 @@ async def known_items(
     return found
 
 
-async def save_items(connection: AsyncConnection, drive_id: str, rows: Iterable[TreeItem]) -> None:
-    """Insert or replace rows of the tree."""
-    await upsert(connection, items, [_row_of(drive_id, one) for one in rows])
+async def items_told(
+    connection: AsyncConnection, drive_id: str, ids: Collection[str], told: Mapping[str, TreeItem]
+) -> dict[str, TreeItem]:
+    """Take items from what will be saved, and load the others."""
+    found = {key: told[key] for key in ids if key in told}
+    others = [key for key in ids if key not in told]
+    return found | await known_items(connection, drive_id, others) if others else found
+
+
+async def save_items(
+    connection: AsyncConnection,
+    drive_id: str,
+    rows: Iterable[TreeItem],
+    *,
+    decided: Collection[str] = (),
+) -> None:
+    """Insert or replace rows of the tree, no two of which have the same id.
+
+    Args:
+        decided: ids of those about which nothing is left to decide, whatever the rows say.
+    """
+    await replace_all(
+        connection,
+        items,
+        [_row_of(drive_id, one, dirty=one.dirty and one.item_id not in decided) for one in rows],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +143,14 @@ async def lineages(
     of: Iterable[TreeItem],
     *,
     generation: int | None = None,
+    told: Mapping[str, TreeItem] | None = None,
 ) -> dict[str, Lineage]:
-    """Climb from items to the root, level by level: one query for each level, not for each item."""
+    """Climb from items to the root, level by level: one query for each level, not for each item.
+
+    Args:
+        generation: which one the folders are to be seen in.
+        told: rows that will be saved in this transaction, and count as if they were.
+    """
     wanted = list(of)
     folders: dict[str, TreeItem] = {}
     missing: set[str] = set()
@@ -129,11 +159,31 @@ async def lineages(
         ask = {key for key in level if key not in folders and key not in missing}
         if not ask:
             break
-        loaded = await known_items(connection, drive_id, ask)
+        loaded = await items_told(connection, drive_id, ask, told or {})
         missing |= ask - loaded.keys()
         folders |= loaded
         level = {one.parent_id for one in loaded.values() if one.parent_id}
-    return {one.item_id: _lineage(one, folders, generation) for one in wanted}
+    climbed = _Climbed(folders, generation)
+    return {one.item_id: climbed.lineage(one) for one in wanted}
+
+
+class _Climbed:
+    """What was found on the way up; items of one folder lie in the same folders."""
+
+    def __init__(self, folders: Mapping[str, TreeItem], generation: int | None) -> None:
+        self._folders = folders
+        self._generation = generation
+        self._below: dict[str, Lineage] = {}
+
+    def lineage(self, one: TreeItem) -> Lineage:
+        if one.kind is not ItemKind.FILE or one.parent_id is None:
+            # It may lie in a circle, or be the root.
+            return _lineage(one, self._folders, self._generation)
+        found = self._below.get(one.parent_id)
+        if found is None:
+            found = _lineage(one, self._folders, self._generation)
+            self._below[one.parent_id] = found
+        return found
 
 
 def _lineage(one: TreeItem, folders: Mapping[str, TreeItem], generation: int | None) -> Lineage:
