@@ -7,12 +7,13 @@ Admissions take effect at once. What would remove something is only noted here (
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from drivefeed.catalog.admission import Admission, admit
-from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.dialect import among, as_many
 from drivefeed.catalog.many_rows import replace_all
 from drivefeed.catalog.reminders import LANE_FRESH
 from drivefeed.catalog.tables import connections as connections_table
@@ -25,6 +26,7 @@ from drivefeed.domain.scope import Place, skip_reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.sources import Drive
@@ -67,6 +69,8 @@ async def decide(
             folder is not there stays open: the folder may still come.
     """
     files = [one for one in items if one.kind not in FOLDERS]
+    if not files:
+        return set()
     lines = await lineages(connection, drive.drive_id, files, generation=generation, told=told)
     rooted = await rooted_connections(connection, drive, connections, told=told)
     forgotten = await forgotten_items(connection, drive, files)
@@ -125,17 +129,19 @@ async def forgotten_items(
     connection: AsyncConnection, drive: Drive, files: Iterable[TreeItem]
 ) -> set[str]:
     """Return the ids of those files that a person had forgotten."""
-    found: set[str] = set()
-    for batch in batches(one.item_id for one in files):
-        rows = await connection.execute(
-            select(documents.c.item_id).where(
-                documents.c.drive_id == drive.drive_id,
-                documents.c.item_id.in_(batch),
-                documents.c.forgotten,
-            )
-        )
-        found.update(str(key) for key in rows.scalars())
-    return found
+    name = connection.dialect.name
+    ids = as_many(name, (one.item_id for one in files))
+    rows = await connection.execute(_forgotten(name), {"of": drive.drive_id, "ids": ids})
+    return {str(key) for key in rows.scalars()}
+
+
+@cache
+def _forgotten(dialect: str) -> Select[Any]:
+    return select(documents.c.item_id).where(
+        documents.c.drive_id == bindparam("of"),
+        among(dialect, documents.c.item_id, "ids"),
+        documents.c.forgotten,
+    )
 
 
 def verdict_of(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
@@ -232,15 +238,11 @@ async def _coverage(
     connection: AsyncConnection, verdicts: Sequence[Verdict]
 ) -> dict[tuple[str, str], bool]:
     found: dict[tuple[str, str], bool] = {}
-    connection_ids = {verdict.connection.connection_id for verdict in verdicts}
-    for batch in batches({verdict.item.item_id for verdict in verdicts}):
-        rows = await connection.execute(
-            select(coverage.c.connection_id, coverage.c.item_id, coverage.c.admitted).where(
-                coverage.c.connection_id.in_(connection_ids), coverage.c.item_id.in_(batch)
-            )
-        )
-        for row in rows:
-            found[(row.connection_id, row.item_id)] = row.admitted
+    name = connection.dialect.name
+    ids = as_many(name, {verdict.item.item_id for verdict in verdicts})
+    for key in sorted({verdict.connection.connection_id for verdict in verdicts}):
+        rows = await connection.execute(_covered(name), {"of": key, "ids": ids})
+        found |= {(key, row.item_id): row.admitted for row in rows}
     return found
 
 
@@ -249,15 +251,21 @@ async def _held_by(
 ) -> set[str]:
     """Return the ids of those files of which one of the connections says something."""
     ids = [each.connection_id for each in connections]
-    found: set[str] = set()
-    for batch in batches(one.item_id for one in files) if ids else ():
-        rows = await connection.execute(
-            select(coverage.c.item_id).where(
-                coverage.c.connection_id.in_(ids), coverage.c.item_id.in_(batch)
-            )
-        )
-        found.update(str(key) for key in rows.scalars())
-    return found
+    if not ids:
+        return set()
+    name = connection.dialect.name
+    mine = select(coverage.c.item_id).where(
+        coverage.c.connection_id.in_(ids), among(name, coverage.c.item_id, "ids")
+    )
+    rows = await connection.execute(mine, {"ids": as_many(name, [one.item_id for one in files])})
+    return {str(key) for key in rows.scalars()}
+
+
+@cache
+def _covered(dialect: str) -> Select[Any]:
+    return select(coverage.c.item_id, coverage.c.admitted).where(
+        coverage.c.connection_id == bindparam("of"), among(dialect, coverage.c.item_id, "ids")
+    )
 
 
 async def look_at_roots(

@@ -6,6 +6,7 @@ cursor it was fetched with: a page is applied whole or the cursor stays.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
@@ -96,7 +97,9 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 await bury_unseen(connection, drive.drive_id, generation=current.generation)
             values |= {"enumerating": False, "settling": True, "given_up": 0, **FRESH_ROUND}
         await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
-        return await drive_in(connection, drive.drive_id)
+        if page.delta_link is not None:
+            return await drive_in(connection, drive.drive_id)
+        return replace(current, **values)
 
 
 async def _new_folders(

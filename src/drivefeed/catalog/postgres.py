@@ -217,7 +217,8 @@ def _without_nul(
 
 def _clean(values: Any) -> Any:
     """Return what NUL was taken out of: a row of values, or of columns of many rows."""
-    if any(isinstance(one, list) or (isinstance(one, str) and "\0" in one) for one in values):
+    texts = [one for one in values if isinstance(one, str)]
+    if "\0" in "".join(texts) or any(isinstance(one, list) for one in values):
         return type(values)(map(_cleaned, values))
     return values
 

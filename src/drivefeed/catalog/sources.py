@@ -212,6 +212,16 @@ async def wake_due_drives(catalog: Catalog, *, revisit_ms: int = REVISIT_MS) -> 
     return len(due)
 
 
+# Every page asks these, and a statement takes longer to put together than to run.
+_DRIVE = select(drives).where(drives.c.id == bindparam("of"))
+_LOCKED_DRIVE = _DRIVE.with_for_update(key_share=True)
+_CONNECTIONS = (
+    select(connections)
+    .where(connections.c.drive_id == bindparam("of"))
+    .order_by(connections.c.created_at)
+)
+
+
 async def drive_in(connection: AsyncConnection, drive_id: str, *, lock: bool = False) -> Drive:
     """Load a drive within a transaction.
 
@@ -221,8 +231,7 @@ async def drive_in(connection: AsyncConnection, drive_id: str, *, lock: bool = F
     Raises:
         NotFound: there is no such drive.
     """
-    wanted = select(drives).where(drives.c.id == drive_id)
-    rows = await connection.execute(wanted.with_for_update(key_share=True) if lock else wanted)
+    rows = await connection.execute(_LOCKED_DRIVE if lock else _DRIVE, {"of": drive_id})
     row = rows.mappings().one_or_none()
     if row is None:
         raise NotFound(f"There is no drive {drive_id} in the catalog.")
@@ -244,11 +253,7 @@ async def all_drives(catalog: Catalog) -> list[Drive]:
 
 async def connections_in(connection: AsyncConnection, drive_id: str) -> list[Connection]:
     """Return the connections of a drive, within a transaction."""
-    rows = await connection.execute(
-        select(connections)
-        .where(connections.c.drive_id == drive_id)
-        .order_by(connections.c.created_at)
-    )
+    rows = await connection.execute(_CONNECTIONS, {"of": drive_id})
     return [connection_of(row) for row in rows.mappings()]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import and_, bindparam, func, select, update
 
-from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.dialect import among, as_many, batches
 from drivefeed.catalog.many_rows import replace_all
 from drivefeed.catalog.tables import items
 from drivefeed.domain.delta import TreeItem
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import RowMapping, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-_DEEPEST = 400
 
 
 def item_of(row: RowMapping) -> TreeItem:
@@ -76,14 +75,18 @@ async def known_items(
     connection: AsyncConnection, drive_id: str, ids: Collection[str]
 ) -> dict[str, TreeItem]:
     """Load the rows of some items, tombstones included."""
-    found: dict[str, TreeItem] = {}
-    for batch in batches(ids):
-        rows = await connection.execute(
-            select(items).where(items.c.drive_id == drive_id, items.c.item_id.in_(batch))
-        )
-        for row in rows.mappings():
-            found[row["item_id"]] = item_of(row)
-    return found
+    if not ids:
+        return {}
+    name = connection.dialect.name
+    rows = await connection.execute(_known(name), {"of": drive_id, "ids": as_many(name, ids)})
+    return {row["item_id"]: item_of(row) for row in rows.mappings()}
+
+
+@cache
+def _known(dialect: str) -> Select[Any]:
+    return select(items).where(
+        items.c.drive_id == bindparam("of"), among(dialect, items.c.item_id, "ids")
+    )
 
 
 async def items_told(
@@ -145,26 +148,49 @@ async def lineages(
     generation: int | None = None,
     told: Mapping[str, TreeItem] | None = None,
 ) -> dict[str, Lineage]:
-    """Climb from items to the root, level by level: one query for each level, not for each item.
+    """Climb from items to the root, in one query for all of them.
 
     Args:
         generation: which one the folders are to be seen in.
         told: rows that will be saved in this transaction, and count as if they were.
     """
     wanted = list(of)
+    told = told or {}
     folders: dict[str, TreeItem] = {}
     missing: set[str] = set()
     level = {one.parent_id for one in wanted if one.parent_id}
-    for _ in range(_DEEPEST):
-        ask = {key for key in level if key not in folders and key not in missing}
-        if not ask:
-            break
-        loaded = await items_told(connection, drive_id, ask, told or {})
-        missing |= ask - loaded.keys()
-        folders |= loaded
-        level = {one.parent_id for one in loaded.values() if one.parent_id}
+    while level := level - folders.keys() - missing:
+        found = {key: told[key] for key in level if key in told}
+        if not found:
+            loaded = await _upwards(connection, drive_id, level)
+            found = {key: told.get(key, one) for key, one in loaded.items()}
+            missing |= level - found.keys()
+        folders |= found
+        level |= {one.parent_id for one in found.values() if one.parent_id}
     climbed = _Climbed(folders, generation)
     return {one.item_id: climbed.lineage(one) for one in wanted}
+
+
+async def _upwards(
+    connection: AsyncConnection, drive_id: str, ids: Collection[str]
+) -> dict[str, TreeItem]:
+    """Load some items and all that they lie in."""
+    name = connection.dialect.name
+    rows = await connection.execute(_up(name), {"of": drive_id, "ids": as_many(name, ids)})
+    return {row["item_id"]: item_of(row) for row in rows.mappings()}
+
+
+@cache
+def _up(dialect: str) -> Select[Any]:
+    first = select(items).where(
+        items.c.drive_id == bindparam("of"), among(dialect, items.c.item_id, "ids")
+    )
+    found = first.cte("found", recursive=True)
+    above = select(items).join(
+        found, and_(items.c.drive_id == found.c.drive_id, items.c.item_id == found.c.parent_id)
+    )
+    # Not UNION ALL: what lies in a circle is found once.
+    return select(found.union(above))
 
 
 class _Climbed:

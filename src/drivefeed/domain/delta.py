@@ -119,6 +119,7 @@ def _is_news(old: TreeItem | None, new: TreeItem, *, enumerating: bool) -> bool:
 
 
 def _merge(old: TreeItem | None, item: RemoteItem, generation: int, *, is_change: bool) -> TreeItem:
+    is_new = old is None
     new = TreeItem(
         item_id=item.item_id,
         parent_id=item.parent_id,
@@ -134,9 +135,11 @@ def _merge(old: TreeItem | None, item: RemoteItem, generation: int, *, is_change
         malware=item.malware,
         shared=item.shared,
         generation=generation,
+        version_key=version_key(item) if is_new else "",
+        dirty=is_new,
     )
     if old is None:
-        return replace(new, version_key=version_key(item), dirty=True)
+        return new
     new = replace(
         new,
         # Answers may leave properties out; what is left out is as before.

@@ -17,6 +17,7 @@ from drivefeed.domain.errors import NeedsAttention, Part
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
 from drivefeed.ports import Stage
+from drivefeed.stages.discover_ahead import reading_ahead
 from drivefeed.stages.discover_doubts import clear_doubts
 from drivefeed.stages.discover_pages import RoundGivenUp, follow_page
 from drivefeed.stages.discover_routes import find_other_route
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.pace import Pace
     from drivefeed.ports import Delivery, Source
+    from drivefeed.stages.discover_ahead import ReadingAhead
 
 _LONGEST_RUN_SECONDS = 60.0
 _ATTENTION_AGAIN_MS = 5 * 60_000
@@ -98,7 +100,8 @@ class Discover(SubjectStage):
         if not known or all(each.paused for each in known):
             return Rest()
         try:
-            return await self._follow(drive)
+            async with reading_ahead(self._source.at(Lane.BACKFILL)) as ahead:
+                return await self._follow(drive, ahead)
         except RoundGivenUp as error:
             if error.given_up == 1:
                 return Again(error.wait_ms, detail=redact(str(error)))
@@ -109,7 +112,7 @@ class Discover(SubjectStage):
             later = _SELDOM_AGAIN_MS if error.reason in _SELDOM else None
             return Ask(error.reason, redact(str(error)), again_after_ms=later)
 
-    async def _follow(self, drive: Drive) -> Outcome:
+    async def _follow(self, drive: Drive, ahead: ReadingAhead) -> Outcome:
         started = time.monotonic()
         # A scan or an item that was asked for again leaves something to settle, too. That is no
         # round: the source was not asked, so it says nothing of how the drive is.
@@ -139,8 +142,9 @@ class Discover(SubjectStage):
                         return Again(0)
                 # The schedule makes the next round due.
                 return Rest()
-            lane = Lane.BACKFILL if drive.enumerating or drive.cursor is None else Lane.CHANGES
-            drive = await follow_page(self.catalog, self._source.at(lane), drive)
+            is_listed = drive.enumerating or drive.cursor is None
+            source = ahead if is_listed else self._source.at(Lane.CHANGES)
+            drive = await follow_page(self.catalog, source, drive)
         return Again(0)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:

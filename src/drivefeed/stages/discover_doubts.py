@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.remote import DeltaPage, RemoteItem
     from drivefeed.ports import Source
+    from drivefeed.stages.discover_ahead import Pages
 
 _MOST_DOUBTS = 1_000
 """Items that are asked for after one round."""
@@ -23,7 +24,7 @@ _AT_ONCE = 50
 """Items that are asked for at a time, and after one page."""
 
 
-async def completed(catalog: Catalog, source: Source, drive: Drive, page: DeltaPage) -> DeltaPage:
+async def completed(catalog: Catalog, source: Pages, drive: Drive, page: DeltaPage) -> DeltaPage:
     """Return a page with what it told by halves of items that are known, as they are.
 
     What is left out counts as before. Where that is the name or the folder, the change that the
@@ -68,7 +69,7 @@ async def clear_doubts(catalog: Catalog, source: Source, drive: Drive) -> None:
         await pages_doubts.learn(catalog, drive, found)
 
 
-async def _asked_for(source: Source, drive: Drive, item_id: str) -> RemoteItem | None:
+async def _asked_for(source: Pages, drive: Drive, item_id: str) -> RemoteItem | None:
     try:
         return await source.item(drive.ref, item_id)
     except NotFound:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.remote import DeltaPage
-    from drivefeed.ports import Source
+    from drivefeed.stages.discover_ahead import Pages
 
 
 class RoundGivenUp(NeedsAttention):
@@ -37,7 +37,7 @@ class RoundGivenUp(NeedsAttention):
         self.wait_ms = wait_after(given_up)
 
 
-async def follow_page(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+async def follow_page(catalog: Catalog, source: Pages, drive: Drive) -> Drive:
     """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
 
     Anybody may do so at any time but while a round settles: a page that was applied by somebody
@@ -109,7 +109,7 @@ async def _begin_anew(catalog: Catalog, drive: Drive) -> Drive:
 
 
 async def _fresh_start(
-    catalog: Catalog, source: Source, drive: Drive
+    catalog: Catalog, source: Pages, drive: Drive
 ) -> tuple[Drive, DeltaPage] | None:
     """Where the same link has failed for hours, list everything, if *that* can be begun.
 

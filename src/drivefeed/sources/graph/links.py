@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 
 import httpx
@@ -60,11 +61,8 @@ def check_link(link: str, base_url: str) -> str:
     Raises:
         NeedsAttention: the link leads elsewhere; no request was made.
     """
-    try:
-        url = httpx.URL(link)
-    except (httpx.InvalidURL, TypeError):
-        url = httpx.URL()
-    if _origin(url) == _origin(httpx.URL(base_url)) and not url.userinfo:
+    url = _parsed(link)
+    if _origin(url) == _origin(_parsed(base_url)) and not url.userinfo:
         return link
     place = f"{url.scheme}://{url.host}" if url.host else "nowhere"
     raise NeedsAttention(
@@ -72,6 +70,19 @@ def check_link(link: str, base_url: str) -> str:
         "host. It was not followed, so that nobody else is sent the access token.",
         reason=Reason.SOURCE_MISBEHAVES,
     )
+
+
+@lru_cache(maxsize=64)
+def _parsed(link: str) -> httpx.URL:
+    """Parse a link, which takes a while for one of some hundred characters and is done thrice.
+
+    Returns:
+        An empty URL for what is none.
+    """
+    try:
+        return httpx.URL(link)
+    except (httpx.InvalidURL, TypeError):
+        return httpx.URL()
 
 
 def kept_link(link: str, base_url: str) -> str:
