@@ -3,9 +3,9 @@
 Usage: python bench/drive.py [--items 20000] [--folders 100] [--databases sqlite,postgres]
 
 graphsim serves a generated drive from a process of its own, over HTTP. Each database has a process
-of its own too, whose memory is that of a daemon that follows a drive: the Graph source on Microsoft's
-SDK, the runner, the stage ``discover`` and the catalog. Then the rows that it wrote are written once more by the driver
-alone, on the same database in the same process. The last line of each part is for machines.
+of its own too, in which the real parts follow the drive: the Graph source on Microsoft's SDK, the
+runner, the stage ``discover`` and the catalog. Then the rows that they wrote are written once more
+by the driver alone, on the same database. The last line of each part is for machines.
 """
 
 from __future__ import annotations
@@ -104,6 +104,7 @@ def on_sqlite(wanted: dict[str, Any], told: Callable[[int], None]) -> dict[str, 
 
 def on_postgres(wanted: dict[str, Any], told: Callable[[int], None]) -> dict[str, Any]:
     from drive_parts.raw import raw_postgres
+
     from support.postgres import running_postgres
 
     with running_postgres() as server:
@@ -169,7 +170,11 @@ def main() -> None:
         ):
             found = measured({"database": database, "sim": sim, **vars(asked)})
         for name, value in found.items():
-            print(f"  {name:<24} {value:,.2f}" if isinstance(value, float) else f"  {name:<24} {value}")
+            print(
+                f"  {name:<24} {value:,.2f}"
+                if isinstance(value, float)
+                else f"  {name:<24} {value}"
+            )
         print(json.dumps({"bench": "drive", "database": database, "scope": asked.scope, **found}))
 
 

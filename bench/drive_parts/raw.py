@@ -50,10 +50,10 @@ def raw_sqlite(filled: Path, empty: Path, page: int) -> float:
         target.isolation_level = None
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "temp_store=MEMORY"):
             target.execute(f"PRAGMA {pragma}")
-        for table in _FIXED:
-            rows = source.execute(f"SELECT * FROM {table}").fetchall()
+        for name in _FIXED:
+            rows = source.execute(f"SELECT * FROM {name}").fetchall()
             target.executemany(
-                f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows
+                f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows
             )
         target.execute("PRAGMA foreign_keys=ON")
 
@@ -85,10 +85,10 @@ async def raw_postgres(filled: str, empty: str, page: int) -> float:
     await asyncio.to_thread(migrate, empty)
     source, target = await asyncpg.connect(filled), await asyncpg.connect(empty)
     spent = 0.0
-    for table in _FIXED:
-        rows = [tuple(row) for row in await source.fetch(f"SELECT * FROM {table}")]
+    for name in _FIXED:
+        rows = [tuple(row) for row in await source.fetch(f"SELECT * FROM {name}")]
         marks = ", ".join(f"${number}" for number in range(1, len(rows[0]) + 1))
-        await target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        await target.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
     async with source.transaction():
         cursors, statements = [], []
         for table in _WRITTEN:

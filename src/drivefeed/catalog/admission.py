@@ -15,10 +15,10 @@ from drivefeed.catalog.documents import (
     load,
     record_event,
     save_import,
-    settle_into,
     wanting,
 )
 from drivefeed.catalog.many_rows import insert_all
+from drivefeed.catalog.settling import Change, settle_all
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.converge import apply
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.sources import Drive
-    from drivefeed.catalog.tree import Lineage
+    from drivefeed.catalog.tree_lines import Lineage
     from drivefeed.domain.delta import TreeItem
 
 _SOURCE = "drive"
@@ -84,6 +84,7 @@ async def admit(
     old = [one for one in admissions if one.document_id in known]
     aliases = await aliases_of(connection, [one.import_id for one in old])
     moved = await _place(connection, old)
+    changes: list[Change] = []
     for one in old:
         before, siblings = known[one.document_id]
         wanted = aliases.get(one.import_id, one.import_id)
@@ -102,7 +103,8 @@ async def admit(
                     connection, siblings[wanted], "moved", now=now, detail=moved[one.document_id]
                 )
         if is_new or is_back or document != before:
-            await settle_into(connection, before, document, siblings, now=now, lane=lane)
+            changes.append(Change(before, document, siblings))
+    await settle_all(connection, changes, now=now, lane=lane)
 
 
 async def _welcome_back(

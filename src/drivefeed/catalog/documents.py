@@ -10,6 +10,7 @@ from sqlalchemy import insert as plain_insert
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.passport_lines import event_row
 from drivefeed.catalog.quota import release_unless_needed
 from drivefeed.catalog.tables import documents, import_events, imports
 from drivefeed.domain.converge import converge, relieved
@@ -230,19 +231,21 @@ async def save_import(connection: AsyncConnection, one: Import) -> None:
 
 async def save_document(connection: AsyncConnection, document: Document) -> None:
     """Write what convergence decides of a document's row."""
-    await connection.execute(
-        _SAVE_DOCUMENT,
-        {
-            "of": document.document_id,
-            "wanted_import_id": document.wanted,
-            "live_import_id": document.live.import_id if document.live else None,
-            "live_round": document.live.round if document.live else None,
-            "seq": document.seq,
-            "unwanted_reason": document.unwanted_reason,
-            "erase_at": document.erase_at,
-            "misplaced": document.misplaced,
-        },
-    )
+    row = {"of": document.document_id} | document_columns(document)
+    await connection.execute(_SAVE_DOCUMENT, row)
+
+
+def document_columns(document: Document) -> dict[str, Any]:
+    """Return the columns of ``documents`` that convergence decides."""
+    return {
+        "wanted_import_id": document.wanted,
+        "live_import_id": document.live.import_id if document.live else None,
+        "live_round": document.live.round if document.live else None,
+        "seq": document.seq,
+        "unwanted_reason": document.unwanted_reason,
+        "erase_at": document.erase_at,
+        "misplaced": document.misplaced,
+    }
 
 
 async def record_event(
@@ -260,19 +263,8 @@ async def record_event(
     Args:
         pages: what the backend counted, where it settled.
     """
-    await connection.execute(
-        _RECORD_EVENT,
-        {
-            "import_id": one.import_id,
-            "round": one.round,
-            "at": now,
-            "event": str(event),
-            "state": one.state,
-            "reason": reason,
-            "detail": detail,
-            "pages": pages,
-        },
-    )
+    row = event_row(one, event, now=now, reason=reason, detail=detail, pages=pages)
+    await connection.execute(_RECORD_EVENT, row)
 
 
 def wanting(document: Document, import_id: str) -> Document:

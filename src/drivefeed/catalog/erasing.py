@@ -14,9 +14,9 @@ from sqlalchemy import and_, delete, exists, func, or_, select, update
 
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.documents import load, settle_into, wanting_nothing
-from drivefeed.catalog.leaving import admitted_elsewhere
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
 from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts
+from drivefeed.catalog.settling import admitted_somewhere
 from drivefeed.catalog.signing_out import account_to_sign_out, is_told_through, sign_out_in
 from drivefeed.catalog.subscription_tables import subscriptions
 from drivefeed.catalog.subscriptions import FLOWS
@@ -131,7 +131,7 @@ async def withdraw_some(catalog: Catalog, receipt: Receipt) -> bool:
 async def erase_documents(connection: AsyncConnection, ids: Sequence[str], *, now: int) -> None:
     """Want nothing of documents that no connection admits, and have their content erased now."""
     for document_id, (before, known) in (await load(connection, ids, lock=True)).items():
-        if await admitted_elsewhere(connection, document_id):
+        if await admitted_somewhere(connection, [document_id]):
             continue
         document = wanting_nothing(before, reason=Reason.ERASED, erase_at=now)
         document = replace(document, unwanted_reason=Reason.ERASED, erase_at=now)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, select, update
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.documents import load, settle_into, wanting_nothing
+from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.documents import load, wanting_nothing
+from drivefeed.catalog.settling import Change, admitted_somewhere, settle_all
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import connections, coverage
 from drivefeed.domain.delta import braked
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.model import Connection
 
+_NOT_THERE = frozenset({Reason.REMOVED_AT_SOURCE, Reason.OUT_OF_SCOPE})
 _CHUNK = 200
 """Removals in one transaction of an approval; each takes a few statements."""
 
@@ -88,35 +91,29 @@ async def apply_leaving(
     ).mappings()
     leaving = list(rows)
     known = await load(connection, [row["document_id"] for row in leaving], lock=True)
-    for row in leaving:
-        where = (
-            coverage.c.connection_id == each.connection_id,
-            coverage.c.item_id == row["item_id"],
+    left = {row["item_id"]: row["reason"] in _NOT_THERE for row in leaving}
+    here = coverage.c.connection_id == each.connection_id
+    for batch in batches(key for key, is_gone in left.items() if is_gone):
+        await connection.execute(delete(coverage).where(here, coverage.c.item_id.in_(batch)))
+    for batch in batches(key for key, is_gone in left.items() if not is_gone):
+        await connection.execute(
+            update(coverage)
+            .where(here, coverage.c.item_id.in_(batch))
+            .values(admitted=False, leaving=None)
         )
-        if row["reason"] in {Reason.REMOVED_AT_SOURCE, Reason.OUT_OF_SCOPE}:
-            await connection.execute(delete(coverage).where(*where))
-        else:
-            await connection.execute(
-                update(coverage).where(*where).values(admitted=False, leaving=None)
-            )
-        if await admitted_elsewhere(connection, row["document_id"]):
+    kept = await admitted_somewhere(connection, known)
+    changes: dict[str, Change] = {}
+    for row in leaving:
+        document_id = row["document_id"]
+        if document_id in kept:
             continue
-        before, imports = known[row["document_id"]]
+        before, imports = known[document_id]
         document = wanting_nothing(
             before, reason=Reason(row["leaving"]), erase_at=now + each.policy.grace_ms
         )
-        await settle_into(connection, before, document, imports, now=now, lane=reminders.LANE_FRESH)
+        changes.setdefault(document_id, Change(before, document, imports))
+    await settle_all(connection, list(changes.values()), now=now, lane=reminders.LANE_FRESH)
     return len(leaving)
-
-
-async def admitted_elsewhere(connection: AsyncConnection, document_id: str) -> bool:
-    """Tell whether any connection still admits a document."""
-    row = await connection.execute(
-        select(func.count())
-        .select_from(coverage)
-        .where(coverage.c.document_id == document_id, coverage.c.admitted)
-    )
-    return bool(row.scalar_one())
 
 
 async def approve_removals(catalog: Catalog, connection_id: str) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.tree import Lineage
+    from drivefeed.catalog.tree_lines import Lineage
     from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.model import Connection
 

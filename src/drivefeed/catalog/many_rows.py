@@ -106,7 +106,7 @@ def _of_tuples(
     if replaces:
         statement = _replacing(statement, table, names)
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
-    order = compiled.positiontup  # type: ignore[attr-defined] # of SQLCompiler
+    order = compiled.positiontup
     assert order is not None
     return str(compiled), tuple(order)
 

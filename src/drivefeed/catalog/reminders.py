@@ -35,7 +35,7 @@ _SUSPECT_WAITS_MS = {2: 1_000, 3: 3_000, 4: 8_000}
 # A statement takes longer to put together than to run; these run for every step of every file.
 _SUBJECT: BindParameter[str] = bindparam("of")
 _OWNER: BindParameter[str] = bindparam("held_by")
-_REST = (
+REST = (
     update(reminders)
     .where(reminders.c.subject_id == _SUBJECT)
     .values(due_at=None, sent_at=None, remind_at=None, starts=0)
@@ -99,11 +99,12 @@ async def put(
         "lane": lane,
         "payload": json.dumps(dict(payload)),
     }
-    await connection.execute(_put(connection.dialect.name), row)
+    await connection.execute(put_statement(connection.dialect.name), row)
 
 
 @cache
-def _put(dialect: str) -> Any:
+def put_statement(dialect: str) -> Any:
+    """Return what writes a row of :func:`put`, or many."""
     statement = insert_for(dialect, reminders)
     anew = statement.excluded
     return statement.on_conflict_do_update(
@@ -128,7 +129,7 @@ async def postpone(connection: AsyncConnection, subject_id: str, *, due_at: int)
 
 async def rest(connection: AsyncConnection, subject_id: str) -> None:
     """Nothing is due. The row stays for its number, which must never be used again."""
-    await connection.execute(_REST, {"of": subject_id})
+    await connection.execute(REST, {"of": subject_id})
 
 
 async def stage_of(connection: AsyncConnection, subject_id: str) -> str | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.deciding import Verdict
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
-    from drivefeed.catalog.tree import Lineage
+    from drivefeed.catalog.tree_lines import Lineage
     from drivefeed.domain.delta import TreeItem
     from drivefeed.domain.model import Connection
 

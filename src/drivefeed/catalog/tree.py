@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from sqlalchemy import and_, bindparam, func, select, update
 from drivefeed.catalog.dialect import among, as_many, batches
 from drivefeed.catalog.many_rows import replace_all
 from drivefeed.catalog.tables import items
+from drivefeed.catalog.tree_lines import Climbed, Lineage
 from drivefeed.domain.delta import TreeItem
 from drivefeed.domain.remote import ItemKind
 
@@ -117,29 +117,6 @@ async def save_items(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """The folders an item lies in, outermost first, without the item itself.
-
-    Attributes:
-        complete: whether they reach the drive's root.
-        alive: whether none of them is deleted.
-        seen: whether all of them were seen in the generation that was asked for.
-    """
-
-    folders: tuple[TreeItem, ...]
-    complete: bool
-    alive: bool
-    seen: bool
-
-    def below(self, root_id: str) -> tuple[TreeItem, ...] | None:
-        """The folders between a connected folder and the item, or None if it lies elsewhere."""
-        for position, folder in enumerate(self.folders):
-            if folder.item_id == root_id:
-                return self.folders[position + 1 :]
-        return None
-
-
 async def lineages(
     connection: AsyncConnection,
     drive_id: str,
@@ -167,7 +144,7 @@ async def lineages(
             missing |= level - found.keys()
         folders |= found
         level |= {one.parent_id for one in found.values() if one.parent_id}
-    climbed = _Climbed(folders, generation)
+    climbed = Climbed(folders, generation)
     return {one.item_id: climbed.lineage(one) for one in wanted}
 
 
@@ -191,45 +168,6 @@ def _up(dialect: str) -> Select[Any]:
     )
     # Not UNION ALL: what lies in a circle is found once.
     return select(found.union(above))
-
-
-class _Climbed:
-    """What was found on the way up; items of one folder lie in the same folders."""
-
-    def __init__(self, folders: Mapping[str, TreeItem], generation: int | None) -> None:
-        self._folders = folders
-        self._generation = generation
-        self._below: dict[str, Lineage] = {}
-
-    def lineage(self, one: TreeItem) -> Lineage:
-        if one.kind is not ItemKind.FILE or one.parent_id is None:
-            # It may lie in a circle, or be the root.
-            return _lineage(one, self._folders, self._generation)
-        found = self._below.get(one.parent_id)
-        if found is None:
-            found = _lineage(one, self._folders, self._generation)
-            self._below[one.parent_id] = found
-        return found
-
-
-def _lineage(one: TreeItem, folders: Mapping[str, TreeItem], generation: int | None) -> Lineage:
-    chain: list[TreeItem] = []
-    passed = {one.item_id}
-    current = one
-    while current.parent_id and current.parent_id in folders:
-        current = folders[current.parent_id]
-        if current.item_id in passed:
-            break
-        passed.add(current.item_id)
-        chain.append(current)
-    chain.reverse()
-    complete = bool(chain) and chain[0].kind is ItemKind.ROOT
-    return Lineage(
-        folders=tuple(chain),
-        complete=complete or one.kind is ItemKind.ROOT,
-        alive=not any(folder.deleted for folder in chain),
-        seen=generation is None or all(folder.generation == generation for folder in chain),
-    )
 
 
 async def dirty_items(connection: AsyncConnection, drive_id: str, *, limit: int) -> list[TreeItem]:
