@@ -52,9 +52,7 @@ def raw_sqlite(filled: Path, empty: Path, page: int) -> float:
             target.execute(f"PRAGMA {pragma}")
         for name in _FIXED:
             rows = source.execute(f"SELECT * FROM {name}").fetchall()
-            target.executemany(
-                f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows
-            )
+            target.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
         target.execute("PRAGMA foreign_keys=ON")
 
         def pages(table: Any) -> Iterator[list[Any]]:

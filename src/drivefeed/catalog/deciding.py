@@ -91,14 +91,14 @@ async def decide(
             one.is_whole and not one.deleted and line.seen and line.alive
         ):
             continue
-        told = [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
-        if generation is not None and any(awaits_permissions(each) for each in told):
+        of_it = [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
+        if generation is not None and any(awaits_permissions(each) for each in of_it):
             # The end of the listing decides, when it was asked for: what is admitted before that
             # and leaves then would count as removed.
             continue
         if one.item_id not in held:
             decided.add(one.item_id)
-        verdicts += told
+        verdicts += of_it
     await _write(connection, drive, verdicts, lines, now=now, lane=lane)
     return decided
 
