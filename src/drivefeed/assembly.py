@@ -164,29 +164,18 @@ async def open_files(
 
 
 def open_turns(parts: Parts, owner: str) -> IndexTurns | None:
-    """Return this process's part in the index of a server; None where the index is embedded.
-
-    Args:
-        owner: names the process.
-    """
-    if not parts.settings.qdrant_url:
-        return None
+    """Return a process's part in the index of a server; None where the index is embedded."""
     index = index_name(parts.settings)
-    return IndexTurns(parts.catalog, parts.index, index=index, owner=owner)
+    is_shared = bool(parts.settings.qdrant_url)
+    return IndexTurns(parts.catalog, parts.index, index=index, owner=owner) if is_shared else None
 
 
 def reindex_parts(
     parts: Parts, indexing: Indexing, turns: IndexTurns | None = None
 ) -> ReindexParts:
     """Return what a reindex works with."""
-    return ReindexParts(
-        parts.catalog,
-        parts.index,
-        indexing,
-        index_name(parts.settings),
-        parts.embeddings.open_collection,
-        turns,
-    )
+    index, opens = index_name(parts.settings), parts.embeddings.open_collection
+    return ReindexParts(parts.catalog, parts.index, indexing, index, opens, turns)
 
 
 def open_reindexing(

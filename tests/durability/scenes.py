@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from drivefeed.account_parts import open_ring
 from drivefeed.bootstrap import Surroundings, open_memory, open_parts
-from drivefeed.catalog import api_keys, collections, heartbeats, leaving, orgs, reminders, sessions
+from drivefeed.catalog import (
+    api_keys,
+    collections,
+    heartbeats,
+    index_turns,
+    leaving,
+    orgs,
+    reminders,
+    sessions,
+)
 from drivefeed.catalog.account_states import note_state, note_unreached
 from drivefeed.catalog.accounts import add_account, change_account, find_account, remove_account
 from drivefeed.catalog.api_keys import Kind
@@ -189,6 +198,7 @@ async def _reindex(to: str | None, model: str) -> None:
         parts = await stack.enter_async_context(open_parts(settings, Surroundings.real()))
         indexing = await open_indexing(parts, stack)
         reindexing = open_reindexing(parts, indexing)
+        await _turns(parts.catalog)
         known = await collections.collections_of(parts.catalog, "embedded")
         assert known.active is not None
         if known.active.model != model:
@@ -204,6 +214,17 @@ async def _reindex(to: str | None, model: str) -> None:
         known = await collections.collections_of(parts.catalog, "embedded")
         assert known.active is not None
         assert (known.active.model, known.building, known.old) == (model, None, ())
+
+
+async def _turns(catalog: Catalog) -> None:
+    """What a process does that has the index of a server open, and then alone for a while."""
+    given: dict[str, Any] = {"catalog": catalog, "index": SPARE, "owner": "clerk"}
+    term = await index_turns.enter(**given, for_ms=60_000)
+    assert term is not None
+    assert await index_turns.stay(**given, term=term, for_ms=60_000)
+    assert (await index_turns.take_turn(**given, for_ms=60_000))[0] == 0
+    await index_turns.end_turn(**given)
+    await index_turns.leave(**given)
 
 
 async def _damage(index: Any) -> None:

@@ -39,7 +39,7 @@ async def enter(catalog: Catalog, index: str, owner: str, *, for_ms: int) -> int
         The term of the last rebuild: :func:`stay` tells whether there was another since.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease.take") as connection:
+    async with catalog.write("reindex.enter") as connection:
         turn = await _held(connection, _turn(index))
         if turn is not None and turn.until >= now and turn.owner != owner:
             return None
@@ -57,7 +57,7 @@ async def stay(catalog: Catalog, index: str, owner: str, *, term: int, for_ms: i
         term: as :func:`enter` or :func:`take_turn` told it.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease.take") as connection:
+    async with catalog.write("reindex.stay") as connection:
         turn = await _held(connection, _turn(index))
         if turn is not None and turn.term != term:
             return False
@@ -79,7 +79,7 @@ async def take_turn(
         How many other processes have it open, and the term of the turn; None where there are any.
     """
     now = catalog.clock.now()
-    async with catalog.write("lease.take") as connection:
+    async with catalog.write("reindex.turn") as connection:
         turn = await _held(connection, _turn(index))
         rows = await connection.execute(
             select(leases.c.owner).where(
@@ -113,7 +113,7 @@ async def require_turn(connection: AsyncConnection, index: str, owner: str, *, n
 
 async def end_turn(catalog: Catalog, index: str, owner: str) -> None:
     """Let others open the index. The row stays, so that the next term is a higher one."""
-    async with catalog.write("lease.release") as connection:
+    async with catalog.write("reindex.turn_end") as connection:
         await connection.execute(
             update(leases)
             .where(leases.c.name == _turn(index), leases.c.owner == owner)
@@ -123,7 +123,7 @@ async def end_turn(catalog: Catalog, index: str, owner: str) -> None:
 
 async def leave(catalog: Catalog, index: str, owner: str) -> None:
     """Note that a process has the index open no more, nor its turn."""
-    async with catalog.write("lease.release") as connection:
+    async with catalog.write("reindex.leave") as connection:
         await connection.execute(delete(leases).where(leases.c.name == _use(index) + owner))
         await connection.execute(
             update(leases)
