@@ -48,6 +48,10 @@ _NAMES = ("a.txt", "b.txt", "c.md", "d.bin", "x.txt", "sub", "new")
 _STILL_DUE = (reminders.c.due_at.is_not(None), reminders.c.stage != "withdraw")
 """Withdrawals are due when the grace is over, which no example lives to see."""
 
+_DELAY = 30.0
+"""Seconds by which delta lags behind, where it does."""
+_LONGER_THAN_A_DELAY = 900.0
+
 _few = st.integers(0, 7)
 
 seen: Counter[str] = Counter()
@@ -207,7 +211,7 @@ class Drives(RuleBasedStateMachine):
         if state == "tokens":
             self.drive.expire_tokens()
         elif state == "delay":
-            quirks.delay = 0.0 if quirks.delay else 30.0
+            quirks.delay = 0.0 if quirks.delay else _DELAY
         elif state in {"locked", "cutoff"}:
             setattr(quirks, state, not getattr(quirks, state))
         else:
@@ -245,7 +249,8 @@ class Drives(RuleBasedStateMachine):
             seen[f"fault {one.kind}"] += one.hits
         self.ground.sim.faults.clear()
         quirks = self.drive.quirks
-        quirks.delay, quirks.locked, quirks.cutoff = 0.0, False, False
+        # A delay stays: it is over when the clock has passed it, before the first quiet round.
+        quirks.locked, quirks.cutoff = False, False
         for root in self.policies:
             self._bring_back(root)
         await self._until_quiet()
@@ -311,7 +316,7 @@ class Drives(RuleBasedStateMachine):
         clock, has to tell everything.
         """
         for _ in range(40):
-            self.ground.clock.advance(900)
+            self.ground.clock.advance(_LONGER_THAN_A_DELAY)
             since = self.ground.clock.now()
             before = await self.stand.row()
             await self.stand.sync()
