@@ -232,7 +232,7 @@ async def test_over_the_admin_port(here: Desk, endpoint: Endpoint, own: Subscrip
         told = (await admin.get("/subscriptions")).json()
         assert told["subscriptions"][0]["id"] == identifier
         assert [one["kind"] for one in told["deliveries"]] == ["validation"] * 2
-        assert told["subscriptions"][0]["clientState"] == "secret"
+        assert told["subscriptions"][0]["clientState"] == "a secret"
         set_to = {"grants": 20, "latency": 0.5}
         assert (await admin.patch("/subscriptions", json=set_to)).status_code == 200
         assert (await admin.patch("/subscriptions", json={"grant": 20})).status_code == 400
