@@ -17,6 +17,8 @@ JOBS ?= 3
 # make soak: MINUTES= of random kills of every part instead of the tests; SEED= repeats their choices.
 MINUTES ?=
 SEED ?=
+# make bench-drive: ITEMS=100000 instead of a million.
+ITEMS ?=
 # make lock: UPGRADE=1 takes the newest versions that pyproject.toml allows.
 UPGRADE ?=
 
@@ -82,6 +84,11 @@ format: ## Formats the code, repairs what ruff can, and writes the generated doc
 bench: ## Measures what bench/ holds; trust the ratios more than the times.
 	@$(SET_UP) dev
 	@set -e; for script in bench/*.py; do echo "==> $$script"; $(BIN)/python $$script; done
+
+.PHONY: bench-drive
+bench-drive: ## A drive of 1,000,000 items, on SQLite and on Postgres, beside raw inserts. ITEMS=100000 is shorter.
+	@$(SET_UP) dev
+	@exec $(BIN)/python bench/drive.py --items $(or $(ITEMS),1000000) --folders 5000 --changes 10000
 
 .PHONY: lock
 lock: ## Writes the lock files from pyproject.toml. UPGRADE=1 takes newer versions.

@@ -158,7 +158,7 @@ def _outside_is_nobodys_matter(patch: pytest.MonkeyPatch) -> None:
 
 
 def _roots_are_taken_for_there(patch: pytest.MonkeyPatch) -> None:
-    async def all_there(_connection: Any, _drive: Any, known: Any) -> list[Any]:
+    async def all_there(_connection: Any, _drive: Any, known: Any, **_: Any) -> list[Any]:
         return list(known)
 
     patch.setattr(deciding, "rooted_connections", all_there)
@@ -167,8 +167,8 @@ def _roots_are_taken_for_there(patch: pytest.MonkeyPatch) -> None:
 def _roots_by_name(patch: pytest.MonkeyPatch) -> None:
     original = deciding.rooted_connections
 
-    async def named(connection: Any, drive: Any, known: Any) -> list[Any]:
-        there = await original(connection, drive, known)
+    async def named(connection: Any, drive: Any, known: Any, **more: Any) -> list[Any]:
+        there = await original(connection, drive, known, **more)
         rows = await connection.execute(select(items.c.item_id).where(items.c.name == "docs"))
         ids = set(rows.scalars())
         return [each for each in there if each.root_item_id in ids]

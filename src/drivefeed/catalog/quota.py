@@ -8,11 +8,12 @@ organization's row, then reservations, then imports that go on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, bindparam, or_, select, update
 
-from drivefeed.catalog.dialect import upsert
+from drivefeed.catalog.dialect import among, as_many, upsert
 from drivefeed.catalog.endings import before_commit
 from drivefeed.catalog.engine import now_of
 from drivefeed.catalog.tables import orgs
@@ -21,7 +22,9 @@ from drivefeed.domain.converge import may_hold_pages
 from drivefeed.domain.metering import Balance, adjust, hold
 
 if TYPE_CHECKING:
-    from sqlalchemy import BindParameter
+    from collections.abc import Sequence
+
+    from sqlalchemy import BindParameter, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.domain.model import Import
@@ -159,6 +162,26 @@ async def release_unless_needed(connection: AsyncConnection, one: Import) -> Non
     """Release what an import holds that has ended, or waits without being under way."""
     if not may_hold_pages(one):
         await release_pages(connection, one)
+
+
+async def release_all_unless_needed(connection: AsyncConnection, imports: Sequence[Import]) -> None:
+    """Release what those of many imports hold that need it no more; most hold nothing."""
+    unneeded = {one.import_id: one for one in imports if not may_hold_pages(one)}
+    if not unneeded:
+        return
+    name = connection.dialect.name
+    holding = await connection.execute(_holding(name), {"ids": as_many(name, unneeded)})
+    for key in holding.scalars().all():
+        await release_pages(connection, unneeded[key])
+
+
+@cache
+def _holding(dialect: str) -> Select[Any]:
+    return (
+        select(reservations.c.import_id)
+        .where(among(dialect, reservations.c.import_id, "ids"), reservations.c.state == HELD)
+        .distinct()
+    )
 
 
 async def settle_pages(connection: AsyncConnection, one: Import) -> int:

@@ -19,7 +19,7 @@ from drivefeed.catalog.documents import (
 )
 from drivefeed.catalog.many_rows import insert_all
 from drivefeed.catalog.passport_lines import event_row
-from drivefeed.catalog.quota import release_unless_needed
+from drivefeed.catalog.quota import release_all_unless_needed
 from drivefeed.catalog.reminders_many import due_row, put_all, rest_all, stages_of
 from drivefeed.catalog.tables import coverage, documents, import_events, imports
 from drivefeed.domain.converge import converge, relieved
@@ -81,8 +81,7 @@ async def settle_all(
     if moved:
         rows = [{"of": one.import_id} | import_columns(one) for one in moved]
         await connection.execute(_SAVE_IMPORTS, rows)
-    for one in moved:
-        await release_unless_needed(connection, one)
+    await release_all_unless_needed(connection, moved)
     if changed:
         rows = [{"of": one.document_id} | document_columns(one) for one in changed]
         await connection.execute(_SAVE_DOCUMENTS, rows)

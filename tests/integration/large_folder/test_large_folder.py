@@ -18,7 +18,9 @@ _PUBLISHED = 20
 """How many of the deliveries to the index are done; the others are as well left out."""
 
 
-@pytest.mark.parametrize("files", [300, pytest.param(100_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "files", [300, pytest.param(100_000, marks=(pytest.mark.soak, pytest.mark.timeout(3600)))]
+)
 async def test_it_is_renamed_and_moved_out_and_back_without_a_download_or_an_embedding(
     files: int, tmp_path: Path
 ) -> None:
