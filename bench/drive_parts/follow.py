@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import psutil
 from sqlalchemy import func, select
 
 from drivefeed.catalog.connecting import connect, ensure_account, ensure_drive, ensure_org
-from drivefeed.catalog.sources import fetch_drive, wake_drive
+from drivefeed.catalog.sources import drive_in, wake_drive
 from drivefeed.catalog.tables import documents, items, reminders
 from drivefeed.domain.identity import job_id
 from drivefeed.domain.model import Policy
@@ -128,7 +127,7 @@ class Followed:
     async def sync(self) -> float:
         """Make the drive due and follow it until it rests; return the seconds."""
         async with self.catalog.write("wake") as connection:
-            drive = await fetch_drive_in(connection, self.drive_id)
+            drive = await drive_in(connection, self.drive_id)
             await wake_drive(connection, drive, due_at=self.catalog.clock.now())
         began = time.perf_counter()
         stage = Discover(self.catalog, self.source)
@@ -162,12 +161,6 @@ class Followed:
             }
 
 
-async def fetch_drive_in(connection: Any, drive_id: str) -> Any:
-    from drivefeed.catalog.sources import drive_in
-
-    return await drive_in(connection, drive_id)
-
-
 async def change(sim: dict[str, Any], count: int, seed: int) -> dict[str, int]:
     """Have graphsim make changes, spread over the drive; six of ten are new contents."""
     url = f"{sim['admin_url']}/drives/{sim['drive_id']}/bulk-changes"
@@ -175,6 +168,3 @@ async def change(sim: dict[str, Any], count: int, seed: int) -> dict[str, int]:
         answer = await client.post(url, params={"count": count, "seed": seed})
     made: dict[str, int] = answer.raise_for_status().json()
     return made
-
-
-__all__ = ["POLICIES", "Followed", "Watched", "asyncio", "change", "fetch_drive"]

@@ -1,0 +1,1 @@
+"""What bench/drive.py is put together from."""
