@@ -17,6 +17,7 @@ from drivefeed.domain.errors import NotFound
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
@@ -27,19 +28,20 @@ _CHUNK = 200
 """Removals in one transaction of an approval; each takes a few statements."""
 
 
-async def count_leaving(connection: AsyncConnection, connection_id: str) -> tuple[int, int]:
-    """Return how many documents are to leave a connection, and how many it has.
+async def count_leaving(connection: AsyncConnection, connection_id: str) -> int:
+    """Return how many documents are to leave a connection."""
+    return await _count(connection, connection_id, coverage.c.leaving.is_not(None))
 
-    Where nothing leaves, the others are not counted: every round asks this.
-    """
-    where = coverage.c.connection_id == connection_id
-    count = select(func.count()).select_from(coverage)
-    leaving = await connection.execute(count.where(where, coverage.c.leaving.is_not(None)))
-    removals = int(leaving.scalar_one())
-    if not removals:
-        return 0, 0
-    whole = await connection.execute(count.where(where, coverage.c.admitted))
-    return removals, int(whole.scalar_one())
+
+async def _count(
+    connection: AsyncConnection, connection_id: str, which: ColumnElement[bool]
+) -> int:
+    row = await connection.execute(
+        select(func.count())
+        .select_from(coverage)
+        .where(coverage.c.connection_id == connection_id, which)
+    )
+    return int(row.scalar_one())
 
 
 async def brake_or_pass(connection: AsyncConnection, each: Connection) -> bool:
@@ -47,21 +49,29 @@ async def brake_or_pass(connection: AsyncConnection, each: Connection) -> bool:
 
     A brake lets go by itself only when nothing is left to remove, because all came back.
     """
-    leaving, documents = await count_leaving(connection, each.connection_id)
+    policy = each.policy
+    leaving = await count_leaving(connection, each.connection_id)
     if not leaving:
         if each.attention is Reason.MASS_REMOVAL:
             await _calm(connection, each.connection_id)
         return True
     if each.attention is Reason.MASS_REMOVAL:
         return False
-    policy = each.policy
-    if not braked(
-        removals=leaving,
-        documents=documents,
-        count=policy.brake_count,
-        percent=policy.brake_percent,
-        floor=policy.brake_floor,
-    ):
+
+    def brakes(documents: int) -> bool:
+        return braked(
+            removals=leaving,
+            documents=documents,
+            count=policy.brake_count,
+            percent=policy.brake_percent,
+            floor=policy.brake_floor,
+        )
+
+    # So few are let go whatever the connection has; counting a million rows takes seconds.
+    if not brakes(0):
+        return True
+    documents = await _count(connection, each.connection_id, coverage.c.admitted)
+    if not brakes(documents):
         return True
     await connection.execute(
         update(connections)

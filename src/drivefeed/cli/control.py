@@ -119,5 +119,5 @@ async def _removals(
                 answer[one.name] = await discard_removals(catalog, one.connection_id)
             else:
                 async with catalog.read() as connection:
-                    answer[one.name], _ = await count_leaving(connection, one.connection_id)
+                    answer[one.name] = await count_leaving(connection, one.connection_id)
     return bool(matched), answer

@@ -12,7 +12,7 @@ from drivefeed.catalog.leaving import approve_removals
 from drivefeed.catalog.many_rows import insert_all, replace_all
 from drivefeed.catalog.pages_rounds import begin_enumeration
 from drivefeed.catalog.tables import imports, items
-from unit.catalog.rig import ROOT, Rig, file, folder
+from unit.catalog.rig import ROOT, Rig, file, folder, gone
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -152,3 +152,29 @@ async def test_hiding_takes_as_many_statements_whatever_leaves(catalog: Catalog)
     async with catalog.read() as connection:
         states = await connection.execute(select(imports.c.state).distinct())
         assert set(states.scalars()) == {"withdrawing"}
+
+
+async def test_few_removals_are_let_go_without_counting_what_stays(catalog: Catalog) -> None:
+    """Counting the files of a connection takes seconds where they are a million."""
+    rig = await Rig.make(catalog)
+    await rig.connect()
+    await rig.scan()
+    await rig.enumerate(
+        [ROOT, folder("docs"), *[file(f"f{number}", "docs") for number in range(9)]]
+    )
+    said: list[str] = []
+
+    def listen(*args: Any) -> None:
+        said.append(args[2])
+
+    engine = catalog._database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", listen)
+    try:
+        await rig.round(gone("f1"))
+    finally:
+        event.remove(engine, "before_cursor_execute", listen)
+    assert await rig.attention() is None
+    assert "f1" not in await rig.coverage()
+    counts = [one for one in said if "count(*)" in one and "FROM coverage" in one]
+    assert counts
+    assert all("leaving" in one for one in counts)
