@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from sqlalchemy import select, update
 
-from drivefeed.catalog import deciding, pages, pages_rounds
+from drivefeed.catalog import deciding, pages, pages_rounds, roots
 from drivefeed.catalog.reminders import conclude
 from drivefeed.catalog.tables import items
 from drivefeed.domain import delta, delta_guards
@@ -161,11 +161,12 @@ def _roots_are_taken_for_there(patch: pytest.MonkeyPatch) -> None:
     async def all_there(_connection: Any, _drive: Any, known: Any, **_: Any) -> list[Any]:
         return list(known)
 
-    patch.setattr(deciding, "rooted_connections", all_there)
+    for room in (deciding, roots):
+        patch.setattr(room, "rooted_connections", all_there)
 
 
 def _roots_by_name(patch: pytest.MonkeyPatch) -> None:
-    original = deciding.rooted_connections
+    original = roots.rooted_connections
 
     async def named(connection: Any, drive: Any, known: Any, **more: Any) -> list[Any]:
         there = await original(connection, drive, known, **more)
@@ -173,7 +174,8 @@ def _roots_by_name(patch: pytest.MonkeyPatch) -> None:
         ids = set(rows.scalars())
         return [each for each in there if each.root_item_id in ids]
 
-    patch.setattr(deciding, "rooted_connections", named)
+    for room in (deciding, roots):
+        patch.setattr(room, "rooted_connections", named)
 
 
 def _restored_folders_are_strange(patch: pytest.MonkeyPatch) -> None:
@@ -533,21 +535,21 @@ SWITCHES = (
     Switch(
         "14a",
         "the connected folder renamed or moved",
-        "catalog.deciding.rooted_connections",
+        "catalog.roots.rooted_connections",
         f"{_MOVES}14_the_connected",
         _roots_by_name,
     ),
     Switch(
         "14b",
         "the connected folder gone",
-        "catalog.deciding.rooted_connections",
+        "catalog.roots.rooted_connections",
         f"{_MOVES}14_a_connected_folder_that",
         _roots_are_taken_for_there,
     ),
     Switch(
         "14c",
         "a folder above it gone",
-        "catalog.deciding.rooted_connections",
+        "catalog.roots.rooted_connections",
         f"{_MOVES}14_an_ancestor",
         _roots_are_taken_for_there,
     ),

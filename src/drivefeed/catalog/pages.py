@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.deciding import FOLDERS, decide, look_at_roots
+from drivefeed.catalog.deciding import FOLDERS, decide
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
 from drivefeed.catalog.pacing import pace_in
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
+from drivefeed.catalog.roots import look_at_roots
 from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tree import (

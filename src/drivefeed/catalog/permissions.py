@@ -14,9 +14,9 @@ from drivefeed.catalog.deciding import (
     FOLDERS,
     awaits_permissions,
     forgotten_items,
-    rooted_connections,
     verdict_of,
 )
+from drivefeed.catalog.roots import rooted_connections
 from drivefeed.catalog.sources import connection_of, drive_in
 from drivefeed.catalog.tables import connections, items
 from drivefeed.catalog.tree import item_of, lineages

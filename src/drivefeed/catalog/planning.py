@@ -15,11 +15,11 @@ from drivefeed.catalog.admission import Admission
 from drivefeed.catalog.deciding import (
     FOLDERS,
     forgotten_items,
-    rooted_connections,
     verdict_of,
 )
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.places import folder_path
+from drivefeed.catalog.roots import rooted_connections
 from drivefeed.catalog.sources import connection_of, drive_in
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
 from drivefeed.catalog.tree import items_after, known_items, lineages

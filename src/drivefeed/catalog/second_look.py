@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import or_, select
 
 from drivefeed.catalog.admission import Admission, aliases_of
-from drivefeed.catalog.deciding import FOLDERS, forgotten_items, rooted_connections, verdict_of
+from drivefeed.catalog.deciding import FOLDERS, forgotten_items, verdict_of
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.listing import relative_path
+from drivefeed.catalog.roots import rooted_connections
 from drivefeed.catalog.sources import drive_in
 from drivefeed.catalog.tables import coverage, documents
 from drivefeed.catalog.tree import items_after, known_items, lineages
