@@ -178,6 +178,13 @@ def _roots_by_name(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(room, "rooted_connections", named)
 
 
+def _halves_are_whole(patch: pytest.MonkeyPatch) -> None:
+    async def as_told(_catalog: Any, _source: Any, _drive: Any, page: DeltaPage) -> DeltaPage:
+        return page
+
+    patch.setattr(discover_pages, "completed", as_told)
+
+
 def _restored_folders_are_strange(patch: pytest.MonkeyPatch) -> None:
     async def nothing(*_: Any) -> None:
         """Leave it to a person."""
@@ -798,6 +805,13 @@ SWITCHES = (
         "stages.discover_routes.find_other_route",
         f"{_RIGHTS}a_right",
         _other_accounts_do_not_count,
+    ),
+    Switch(
+        "-",
+        "a change told without the name or the folder",
+        "stages.discover_doubts.completed",
+        "engine/test_found.py::test_a_move",
+        _halves_are_whole,
     ),
     Switch(
         "-",
