@@ -37,6 +37,8 @@ class CommandLine:
         self.home = home
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.environment = {**kept, "PYTHONPATH": str(SOURCES), "COLUMNS": "80"}
+        # One that hangs is asked by a signal where.
+        self.environment["PYTHONFAULTHANDLER"] = "1"
         # What is on this machine is reached directly, whatever proxy the environment names.
         self.environment |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
         self._answers: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = {}

@@ -23,6 +23,16 @@ pytestmark = pytest.mark.slow
 DOOR = "drivefeed-demo/data-*/daemon.json"
 
 
+def last_words(process: subprocess.Popen[bytes], *, seconds: float) -> bytes:
+    """Return what a process says until it ends; where it does not, where it stands."""
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        _, stands = process.communicate(timeout=seconds)
+        raise AssertionError(f"it did not end:\n{stands.decode()[-8000:]}") from None
+
+
 def wait_for_door(command: CommandLine, process: subprocess.Popen[bytes]) -> None:
     while not list(command.home.glob(DOOR)):
         assert process.poll() is None
@@ -155,7 +165,7 @@ def test_a_demo_whose_graphsim_was_killed_ends_with_a_sentence(command: CommandL
             if "graphsim" in child.cmdline()
         ]
         served.kill()
-        _, said = process.communicate(timeout=60)
+        said = last_words(process, seconds=60)
     finally:
         end(process)
     assert process.returncode == 3
