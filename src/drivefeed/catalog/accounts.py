@@ -13,7 +13,7 @@ from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.credentials import HAS_PENDING, put_in
-from drivefeed.catalog.tables import accounts, drives, orgs
+from drivefeed.catalog.tables import accounts, connections, drives, orgs
 from drivefeed.domain.errors import AlreadyExists, NeedsAttention, NotFound
 from drivefeed.domain.reasons import Reason
 
@@ -232,7 +232,8 @@ async def remove_account(catalog: Catalog, one: Account, *, actor: str = "drivef
 async def all_accounts(catalog: Catalog) -> list[Account]:
     """Return all accounts, by org and name."""
     used = (
-        select(func.count())
+        select(func.count(connections.c.drive_id.distinct()))
+        .join(drives, drives.c.id == connections.c.drive_id)
         .where(drives.c.account_id == accounts.c.id)
         .correlate(accounts)
         .scalar_subquery()

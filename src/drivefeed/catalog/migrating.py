@@ -7,8 +7,9 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import inspect, text
 
+from drivefeed.catalog import sqlite
 from drivefeed.catalog.database import is_postgres
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 def migrate(url: str, *, to: str = "head") -> None:
     """Run all migrations that the database has not seen; safe to call at every start.
 
-    Blocks, so call it in a thread. On Postgres an advisory lock lets one process migrate while
-    others that start wait and find it done.
+    Blocks, so call it in a thread. One process migrates (Postgres has an advisory lock for it,
+    SQLite the lock of its writer) while others that start wait and find it done.
 
     Args:
         to: the last one to run, for tests of what an older version left behind.
@@ -36,12 +37,7 @@ def migrate(url: str, *, to: str = "head") -> None:
 
         asyncio.run(alone_to_migrate(url, is_current, lambda connection: _migrate(connection, to)))
         return
-    engine = create_engine(url)
-    try:
-        with engine.begin() as connection:
-            _migrate(connection, to)
-    finally:
-        engine.dispose()
+    sqlite.alone_to_migrate(url, is_current, lambda connection: _migrate(connection, to))
 
 
 def _migrate(connection: Connection, to: str) -> None:

@@ -11,15 +11,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sqlalchemy import event
+from sqlalchemy import create_engine, event
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from drivefeed.catalog.sqlite_errors import catalog_down
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from drivefeed.domain.errors import PartDown
 
 _BUSY_TIMEOUT_MS = 20_000
+_MIGRATION_SECONDS = 120.0
+"""How long to wait for another process that migrates."""
 
 
 class SqliteDatabase:
@@ -77,6 +80,35 @@ class SqliteDatabase:
 def sqlite_url(path: Path) -> str:
     """Return SQLAlchemy's URL for a SQLite file, without a driver."""
     return f"sqlite:///{path}"
+
+
+def alone_to_migrate(
+    url: str, is_done: Callable[[Connection], bool], migrate: Callable[[Connection], None]
+) -> None:
+    """Run migrations while no other process does; the others wait, and find it done.
+
+    Args:
+        is_done: asked before anything is locked, since most starts have nothing to migrate.
+        migrate: has to ask again; it runs in one transaction.
+    """
+    engine = create_engine(url, connect_args={"timeout": _MIGRATION_SECONDS})
+    event.listen(engine, "connect", _begin_ourselves)
+    event.listen(engine, "begin", _begin)
+    try:
+        with engine.connect() as connection:
+            with connection.begin():
+                if is_done(connection):
+                    return
+            connection.execution_options(drivefeed_writes=True)
+            with connection.begin():
+                migrate(connection)
+    finally:
+        engine.dispose()
+
+
+def _begin_ourselves(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    """Python's driver begins no transaction for a change of the schema."""
+    connection.isolation_level = None
 
 
 def _only_what_is_there(

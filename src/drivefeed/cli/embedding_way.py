@@ -9,6 +9,7 @@ import typer
 
 from drivefeed.cli.account_way import read_hidden, read_secret_file
 from drivefeed.domain.redact import hide
+from drivefeed.indexer.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,12 @@ def check_fields(fields: Mapping[str, Any], names: Mapping[str, str] = _NAMES) -
         EmbeddingSettings(**fields)
     except ValidationError as error:
         first = error.errors()[0]
-        raise typer.BadParameter(f"{typed(str(first['loc'][0]))}: {first['msg']}.") from None
+        field = str(first["loc"][0])
+        if field == "provider":
+            *others, last = PROVIDERS
+            words = f"is one of {', '.join(others)} or {last}."
+            raise typer.BadParameter(f"{typed(field)} {words}") from None
+        raise typer.BadParameter(f"{typed(field)}: {first['msg']}.") from None
     url = fields.get("base_url", "")
     if not url:
         return

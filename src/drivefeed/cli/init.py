@@ -11,6 +11,7 @@ from drivefeed.bootstrap import open_memory
 from drivefeed.catalog.accounts import all_accounts
 from drivefeed.catalog.api_keys import Scope, create_key, list_keys
 from drivefeed.catalog.credentials import ensure_key
+from drivefeed.catalog.listing import org_named
 from drivefeed.catalog.orgs import add_org, all_orgs
 from drivefeed.cli.context import os_user, run, settings_for_commands
 from drivefeed.cli.init_embedding import (
@@ -23,6 +24,7 @@ from drivefeed.cli.init_embedding import (
 )
 from drivefeed.cli.org import usable_name
 from drivefeed.cli.output import escape, print_json, say
+from drivefeed.domain.errors import AlreadyExists
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
@@ -116,9 +118,7 @@ async def _initialise(settings: Settings, org: str, wish: EmbeddingSettings | No
         async with catalog.read() as connection:
             key_made = await ensure_key(connection, ring)
         key_id = await asyncio.to_thread(lambda: ring.newest.key_id)
-        known = {one.name: one.org_id for one in await all_orgs(catalog)}
-        org_made = org not in known
-        org_id = await add_org(catalog, org, actor=os_user()) if org_made else known[org]
+        org_id, org_made = await _org_of(catalog, org)
         api_key = await first_api_key(catalog, org_id)
         has_account = bool(settings.accounts or await all_accounts(catalog))
     return Installation(
@@ -137,6 +137,18 @@ async def _initialise(settings: Settings, org: str, wish: EmbeddingSettings | No
     )
 
 
+async def _org_of(catalog: Catalog, name: str) -> tuple[str, bool]:
+    """Return an org's id, and whether it was made for that."""
+    for one in await all_orgs(catalog):
+        if one.name == name:
+            return one.org_id, False
+    try:
+        return await add_org(catalog, name, actor=os_user()), True
+    except AlreadyExists:
+        # Somebody else initialises at the same moment.
+        return await org_named(catalog, name), False
+
+
 def _words_of(settings: Settings) -> str:
     is_postgres = settings.catalog_url.startswith("postgres")
     return "in Postgres" if is_postgres else "a database of its own"
@@ -146,7 +158,11 @@ async def first_api_key(catalog: Catalog, org_id: str) -> str | None:
     """Make the first API key of a new installation and return it; None where there is one."""
     if await list_keys(catalog):
         return None
-    made = await create_key(
-        catalog, org_id=org_id, name="first", scopes=[Scope.ADMIN], actor=os_user()
-    )
+    try:
+        made = await create_key(
+            catalog, org_id=org_id, name="first", scopes=[Scope.ADMIN], actor=os_user()
+        )
+    except AlreadyExists:
+        # Whoever initialises at the same moment was shown it.
+        return None
     return made.text

@@ -112,7 +112,7 @@ def test_a_table_without_effect_is_not_written_a_second_time(home: Home) -> None
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--embedding", "best"], "--embedding: "),
+        (["--embedding", "best"], "--embedding is one of local, multilingual, openai or ollama."),
         (["--embedding-model", "words"], "Name a provider with --embedding."),
         (["--embedding", "ollama"], "Name the model of ollama with --embedding-model."),
         (["--embedding", "local", "--embedding-model", "m"], "local runs on this machine"),

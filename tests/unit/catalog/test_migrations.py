@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 from alembic.autogenerate import compare_metadata
@@ -148,3 +150,18 @@ def test_there_is_one_line_of_migrations() -> None:
     config = Config()
     config.set_main_option("script_location", "drivefeed:catalog/migrations")
     assert len(ScriptDirectory.from_config(config).get_heads()) == 1
+
+
+def test_several_that_start_at_once_on_a_new_file_migrate_it_once(tmp_path: Path) -> None:
+    for number in range(5):
+        url = sqlite_url(tmp_path / f"{number}.sqlite")
+        together = Barrier(4)
+
+        def start(url: str = url, together: Barrier = together) -> None:
+            together.wait()
+            migrate(url)
+
+        with ThreadPoolExecutor(4) as starters:
+            for one in [starters.submit(start) for _ in range(4)]:
+                one.result()
+        assert _differences(url) == []
