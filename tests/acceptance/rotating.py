@@ -27,7 +27,7 @@ from drivefeed.sources.graph.account import GraphAccount, SignedInUser
 from drivefeed.sources.graph.delegated import DelegatedCredential
 from drivefeed.system import SystemClock, SystemIds
 
-LONGEST_SECONDS = 200
+LONGEST_SECONDS = 1200
 
 
 class Fate:

@@ -42,7 +42,8 @@ PROCESSES = 3
 WINDOW = ["tokens.ask.after", "tokens.save.before", "credential.save.commit.before"]
 """Between Entra's answer and its commit."""
 TURN_MS = 2_000
-SECONDS = 240
+SECONDS = 120
+"""So long may another refresh take; what is stuck brings none."""
 
 
 class Trial:
@@ -94,16 +95,21 @@ class Trial:
         (self.home / "job.json").write_text(json.dumps(job))
         self.sim.log.clear()
         try:
-            async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(SECONDS) as limit, asyncio.TaskGroup() as group:
                 for number in range(PROCESSES):
                     group.create_task(self._keep_running(number))
-                while len(token_requests(self.sim)) < refreshes:  # noqa: ASYNC110 - a log has no event
+                seen = 0
+                while seen < refreshes:
                     await asyncio.sleep(0.05)
+                    now = len(token_requests(self.sim))
+                    if now > seen:
+                        seen = now
+                        limit.reschedule(asyncio.get_running_loop().time() + SECONDS)
                 self.done.touch()
         except TimeoutError:
             answers = Counter(token_requests(self.sim))
             pytest.fail(
-                f"{sum(answers.values())} of {refreshes} refreshes after {SECONDS} s and "
+                f"{sum(answers.values())} of {refreshes} refreshes, none for {SECONDS} s, and "
                 f"{self.kills} kills; answers by status: {dict(answers)}"
             )
         credential = DelegatedCredential(
@@ -166,12 +172,14 @@ async def test_three_processes_share_refresh_tokens_and_die(tmp_path: Path) -> N
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1200)
 async def test_three_hundred_refreshes_lose_no_token(tmp_path: Path) -> None:
     trial = await rotated(tmp_path, 300, chance=0.02, spared=WINDOW, strict=True)
     assert trial.kills >= 10
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1200)
 async def test_dying_anywhere_loses_nothing_where_old_tokens_live_on(tmp_path: Path) -> None:
     trial = await rotated(tmp_path, 60, chance=0.03, spared=[], strict=False)
     assert trial.kills
