@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from drivefeed.domain.names import name_problem
-from drivefeed.domain.policies import read_policy
+from drivefeed.domain.policies import as_written, read_policy
 from drivefeed.domain.policy_options import BY_NAME, EMBEDDED
 from drivefeed.domain.visible import visible
 
@@ -159,7 +159,7 @@ def _entry(
             texts[key] = value.strip()
         else:
             odd.add(key)
-            wrong(key, f"{key} is {value!r}; allowed: a text with characters.")
+            wrong(key, f"{key} is {as_written(value)}; allowed: a text with characters.")
     sentence = name_problem(texts["name"]) if "name" in texts else None
     if sentence:
         odd.add("name")

@@ -40,7 +40,7 @@ def read_policy(
         try:
             values[option.field] = option.read(value)
         except WrongValue:
-            wrong[name] = f"{name} is {_said(value)}; allowed: {option.allowed}."
+            wrong[name] = f"{name} is {as_written(value)}; allowed: {option.allowed}."
     if "modified_since" in values:
         at, age = values["modified_since"]
         if age is not None:
@@ -53,9 +53,12 @@ def read_policy(
     return policy, wrong
 
 
-def _said(value: object) -> str:
+def as_written(value: object) -> str:
+    """Return a value as people write it in a file."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_said(one) for one in value) + "]"
+        return "[" + ", ".join(as_written(one) for one in value) + "]"
     return f"'{value}'"
 
 

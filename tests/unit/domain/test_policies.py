@@ -197,3 +197,9 @@ def test_a_file_is_quiet_while_all_that_want_it_are() -> None:
     assert all_quiet_until([early, late], now) == _at("2026-05-04T12:00:00")
     assert all_quiet_until([early, Policy()], now) is None
     assert all_quiet_until([], now) is None
+
+
+def test_a_wrong_value_is_told_as_it_is_written() -> None:
+    _, wrong = read_policy({"own_permissions": True, "include": [False]}, now=NOW)
+    assert wrong["own_permissions"] == "own_permissions is true; allowed: include or exclude."
+    assert wrong["include"].startswith("include is [false]; ")
