@@ -59,6 +59,28 @@ def test_init_is_safe_to_repeat(tmp_path: Path, sim: GraphSim) -> None:
     assert (tmp_path / "data" / "secret.key").read_text().strip() not in words
 
 
+def test_several_that_initialise_at_once_make_one_installation(tmp_path: Path) -> None:
+    at_once = [
+        subprocess.Popen(
+            [*COMMAND, "--data", str(tmp_path / "data"), "init", "--json"],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    ends = [(*one.communicate(timeout=100), one.returncode) for one in at_once]
+    assert [code for _, _, code in ends] == [0, 0, 0], ends
+    made = [json.loads(printed) for printed, _, _ in ends]
+    assert len({(one["org_id"], one["key_id"]) for one in made}) == 1
+    assert sum(one["org_made"] for one in made) == 1
+    assert sum(one["key_made"] for one in made) == 1
+    assert sum(one["api_key"] is not None for one in made) == 1
+
+
 def test_a_lost_key_is_not_replaced_in_silence(desk: Desk) -> None:
     secret = desk.sim.endpoints.client_secret
     desk("account", "add", "app", *desk.place, "--secret-stdin", typed=secret)
