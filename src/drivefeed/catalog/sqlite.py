@@ -7,6 +7,8 @@ the busy timeout, so every writing transaction begins IMMEDIATE.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _BUSY_TIMEOUT_MS = 20_000
 _MIGRATION_SECONDS = 120.0
 """How long to wait for another process that migrates."""
+_LOOK_SECONDS = 0.02
 
 
 class SqliteDatabase:
@@ -107,8 +110,23 @@ def alone_to_migrate(
 
 
 def _begin_ourselves(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    """Python's driver begins no transaction for a change of the schema."""
+    """Leave transactions to us: Python's driver begins none for a change of the schema.
+
+    SQLite refuses the change to WAL at once while somebody else has the file open for it, whatever
+    the timeout, so several that start at once on a new file wait for each other here.
+    """
     connection.isolation_level = None
+    cursor = connection.cursor()
+    until = time.monotonic() + _MIGRATION_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(_LOOK_SECONDS)
+    cursor.close()
 
 
 def _only_what_is_there(
