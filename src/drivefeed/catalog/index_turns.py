@@ -114,22 +114,20 @@ async def require_turn(connection: AsyncConnection, index: str, owner: str, *, n
 async def end_turn(catalog: Catalog, index: str, owner: str) -> None:
     """Let others open the index. The row stays, so that the next term is a higher one."""
     async with catalog.write("reindex.turn_end") as connection:
-        await connection.execute(
-            update(leases)
-            .where(leases.c.name == _turn(index), leases.c.owner == owner)
-            .values(until=0)
-        )
+        await _end_turn(connection, index, owner)
 
 
 async def leave(catalog: Catalog, index: str, owner: str) -> None:
     """Note that a process has the index open no more, nor its turn."""
     async with catalog.write("reindex.leave") as connection:
         await connection.execute(delete(leases).where(leases.c.name == _use(index) + owner))
-        await connection.execute(
-            update(leases)
-            .where(leases.c.name == _turn(index), leases.c.owner == owner)
-            .values(until=0)
-        )
+        await _end_turn(connection, index, owner)
+
+
+async def _end_turn(connection: AsyncConnection, index: str, owner: str) -> None:
+    await connection.execute(
+        update(leases).where(leases.c.name == _turn(index), leases.c.owner == owner).values(until=0)
+    )
 
 
 async def _held(connection: AsyncConnection, name: str) -> Row[tuple[str, int, int]] | None:
