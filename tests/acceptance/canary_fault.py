@@ -1,6 +1,6 @@
 """``drivefeed`` with a defect put in: storing a file of a certain size raises words of a test.
 
-Usage: ``python canary_fault.py WORDS-FILE BYTES [drivefeed's arguments]``
+Its arguments: a file with the words, the size in bytes, then those of drivefeed.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from drivefeed.cli import main
+from drivefeed import cli
 from drivefeed.stores.directory import DirectoryStore
 
-WORDS, SIZE = Path(sys.argv.pop(1)).read_text(encoding="utf-8"), int(sys.argv.pop(1))
-_put = DirectoryStore.put
 
+def main() -> None:
+    """Put the defect in, and run the command."""
+    words, size = Path(sys.argv.pop(1)).read_text(encoding="utf-8"), int(sys.argv.pop(1))
+    put = DirectoryStore.put
 
-async def _broken(self: DirectoryStore, key: str, chunks: Any, **facts: Any) -> Any:
-    if facts.get("size") == SIZE:
-        raise RuntimeError(WORDS)
-    return await _put(self, key, chunks, **facts)
+    async def broken(self: DirectoryStore, key: str, chunks: Any, **facts: Any) -> Any:
+        if facts.get("size") == size:
+            raise RuntimeError(words)
+        return await put(self, key, chunks, **facts)
 
-
-DirectoryStore.put = _broken  # type: ignore[method-assign]
-main()
+    DirectoryStore.put = broken  # type: ignore[method-assign]
+    cli.main()

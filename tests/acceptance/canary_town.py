@@ -14,7 +14,6 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
@@ -29,6 +28,7 @@ from graphsim.access_tokens import AccessTokens
 from graphsim.downloads import Downloads
 from graphsim.seals import Seals
 from graphsim.tenancy import KeyCredential
+from support import forks
 from support.commands import run_command
 from support.evidence import rows_in
 from support.processes import environment, until
@@ -37,10 +37,11 @@ from support.valkey import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from graphsim.serving import GraphSim
 
-FAULT = Path(__file__).with_name("canary_fault.py")
+FAULT = "acceptance.canary_fault"
 BOOM_BYTES = 977
 """The size of the file whose storing raises an exception full of secrets."""
 TEXT = "Periwinkle-halyard-79153 is what the harbour master calls it"
@@ -134,7 +135,7 @@ class Town:
         self.printed: dict[str, str] = {}
         self.key = ""
         self.redis_url = redis_url
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: forks.Fork | None = None
 
     @property
     def log(self) -> Path:
@@ -239,16 +240,16 @@ class Town:
 
     def start(self, collector: Collector) -> None:
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = forks.Fork(
+                FAULT,
                 [
-                    *(sys.executable, str(FAULT), str(self.home / "words.txt"), str(BOOM_BYTES)),
+                    *(str(self.home / "words.txt"), str(BOOM_BYTES)),
                     *("--data", str(self.data), "up"),
                 ],
                 cwd=self.home,
                 env=environment(
                     OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY="200"
                 ),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

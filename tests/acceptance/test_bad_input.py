@@ -193,7 +193,7 @@ def test_many_tiny_files(tmp_path: Path, folder: Path, count: int) -> None:
         below.mkdir(exist_ok=True)
         (below / f"{number}.txt").write_text(f"Tiny {number}.\n")
     began = time.monotonic()
-    with running(tmp_path, folder) as daemon:
+    with running(tmp_path, folder, interpreter=True) as daemon:
         most = 0
         for _ in _looks(daemon, count):
             most = max(most, sum(one.memory_info().rss for one in daemon.tree()))

@@ -107,7 +107,7 @@ def test_a_big_file_to_s3_with_two_cuts_in_less_than_64_mib(
     lines = ["[s3]", *(f"{key} = {json.dumps(value)}" for key, value in section.items())]
     sim = Sim(folder, tmp_path / "graphsim")
     sim.start()
-    daemon = Daemon(tmp_path, sim, settings="\n".join(lines))
+    daemon = Daemon(tmp_path, sim, settings="\n".join(lines), interpreter=True)
     try:
         daemon.start()
         daemon.wait_for_rest(files=1)

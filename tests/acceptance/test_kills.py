@@ -244,7 +244,7 @@ def drive(tmp_path: Path, times: int) -> Iterator[tuple[Population, Sim, Daemon]
     files = Population(folder, FILES[times])
     sim = Sim(folder, tmp_path / "graphsim")
     sim.start()
-    daemon = Daemon(tmp_path, sim, poll=0.3, grace=GRACE_SECONDS)
+    daemon = Daemon(tmp_path, sim, poll=0.3, grace=GRACE_SECONDS, interpreter=True)
     try:
         yield files, sim, daemon
     finally:

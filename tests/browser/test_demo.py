@@ -14,8 +14,9 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
+from support import forks
 from support.chromium import Complaints, chromium
-from support.daemon import COMMAND, drivefeed
+from support.daemon import drivefeed
 from support.demo import Demo
 from support.processes import environment
 
@@ -48,11 +49,11 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def status_page(demo: Demo) -> Iterator[dict[str, str]]:
     """``drivefeed web --open`` over the demo's data; yields its address and its link."""
     words = ["--data", str(demo.data), "web", "--port", "0", "--open", "--json"]
-    with subprocess.Popen(
-        [*COMMAND, *words],
+    with forks.Fork(
+        forks.DRIVEFEED,
+        words,
         cwd=demo.home,
         env=environment(DISPLAY="", WAYLAND_DISPLAY="", PYTHONUNBUFFERED="1"),
-        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -20,9 +20,9 @@ import time
 import traceback
 from typing import Any
 
-from durability.children import LOADED, fork_children
 from durability.places import Places
 from durability.wrapping import wrap_ports
+from support.forked_children import LOADED, fork_children
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
 PAUSE_SECONDS = 0.01

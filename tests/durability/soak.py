@@ -88,6 +88,7 @@ class Soak:
             grace=5.0,
             settings=self.settings,
             connection="brake_count = 100000\nbrake_floor = 100000",
+            interpreter=True,
         )
 
     def step(self) -> None:

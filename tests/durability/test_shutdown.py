@@ -60,7 +60,7 @@ def make(tmp_path: Path, sim: GraphSim) -> Iterator[Any]:
         lines.append("extraction = { processes = 1 }")
         home = tmp_path / "home"
         home.mkdir()
-        one = Daemon(home, served, settings="\n".join(lines))
+        one = Daemon(home, served, settings="\n".join(lines), interpreter=True)
         made.append(one)
         return one
 

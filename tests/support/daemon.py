@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from support import forks
 from support.commands import run_command
 from support.evidence import Charge, objects_in, read_log, rows_in, unrest_in
 from support.processes import around, described, environment, is_alive, tree, until
@@ -37,18 +38,17 @@ def drivefeed(
     *words: str, cwd: Path, seconds: float = 120.0, ok: Sequence[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of drivefeed in a process of its own, to its end."""
-    done = subprocess.run(
-        [*COMMAND, *words],
-        cwd=cwd,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    done = forks.run(forks.DRIVEFEED, words, cwd=cwd, env=environment(), timeout=seconds)
     assert done.returncode in ok, (words, done.returncode, done.stdout[-4000:], done.stderr[-4000:])
     return done
+
+
+def _fork(words: Sequence[str], **options: Any) -> forks.Fork:
+    return forks.Fork(forks.DRIVEFEED, words, **options)
+
+
+def _interpret(words: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*COMMAND, *words], **options)
 
 
 class Daemon:
@@ -60,6 +60,8 @@ class Daemon:
         data: its data folder, if not ``home/data``.
         poll: seconds between two looks at the drive.
         grace: seconds until removed content is erased.
+        interpreter: start an interpreter for it, as an installation does, and not a fork: where a
+            test looks at memory or at command lines.
         settings: further lines for the top of the TOML file.
         connection: further lines for the connection's section.
     """
@@ -74,11 +76,13 @@ class Daemon:
         grace: float = 600.0,
         settings: str = "",
         connection: str = "",
+        interpreter: bool = False,
     ) -> None:
         self.home = home
         self.sim = sim
         self.data = data or home / "data"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: forks.Fork | subprocess.Popen[bytes] | None = None
+        self._start = _interpret if interpreter else _fork
         self._words: tuple[str, ...] = ("up",)
         self._seen: set[psutil.Process] = set()
         self.data.mkdir(parents=True, exist_ok=True)
@@ -122,8 +126,8 @@ class Daemon:
         # A killed daemon leaves the paper with its socket's path.
         (self.data / "daemon.json").unlink(missing_ok=True)
         with (self.home / "up.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*COMMAND, "--data", str(self.data), *self._words],
+            self.process = self._start(
+                ("--data", str(self.data), *self._words),
                 cwd=self.home,
                 env=environment(**variables),
                 stdin=subprocess.DEVNULL,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ssl
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import httpx
 
+from support import forks
 from support.processes import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_WORDS = (sys.executable, "-c", "from drivefeed.cli import main; main()")
 _SECONDS = 60
 
 
@@ -29,11 +28,11 @@ def sign_in(*words: str, cwd: Path, ca_file: str) -> str:
     Returns:
         What it printed after the code was entered.
     """
-    process = subprocess.Popen(
-        [*_WORDS, *words, "--device"],
+    process = forks.Fork(
+        forks.DRIVEFEED,
+        (*words, "--device"),
         cwd=cwd,
         env=environment(),
-        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from support import forks
 from support.permissions import give_up_overriding_permissions
 from support.processes import environment, until
 
@@ -31,7 +30,7 @@ class Sim:
         self.folder = folder
         self.state = state
         self.endpoints: dict[str, Any] = {}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: forks.Fork | None = None
 
     def start(self) -> None:
         """Start it and wait until it serves."""
@@ -39,16 +38,13 @@ class Sim:
         ready = self.state / "ready.json"
         ready.unlink(missing_ok=True)
         with (self.state / "graphsim.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "graphsim", str(self.folder)),
-                    *("--state", str(self.state), "--ready-file", str(ready)),
-                ],
+            self.process = forks.Fork(
+                forks.GRAPHSIM,
+                (str(self.folder), "--state", str(self.state), "--ready-file", str(ready)),
                 env=environment(),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=give_up_overriding_permissions,  # noqa: PLW1509 - it only calls prctl
+                preexec_fn=give_up_overriding_permissions,
             )
         until(ready.is_file, seconds=READY_SECONDS, what="graphsim to be ready")
         self.endpoints = json.loads(ready.read_text())

@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -19,6 +18,7 @@ from drivefeed.catalog.listing import ListedFile, list_files
 from drivefeed.catalog.passport import passports
 from drivefeed.settings import Settings
 from integration.board.rig import BOARD_PASSWORD, REPOSITORY, Board, until
+from support import forks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from integration.board.rig import BoardServer
 
 pytestmark = pytest.mark.slow
-
-DRIVEFEED = (sys.executable, "-c", "from drivefeed.cli import main; main()")
 
 
 class Demo:
@@ -50,11 +48,11 @@ class Demo:
             "DRIVEFEED_ATTEMPTS": '{"transfer": 1}',
         }
         with (home / "demo.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                [*DRIVEFEED, "demo", "Docs", "--grace", "0"],
+            self.process = forks.Fork(
+                forks.DRIVEFEED,
+                ("demo", "Docs", "--grace", "0"),
                 cwd=home,
                 env=self.environment,
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -71,15 +69,10 @@ class Demo:
 
     def exports(self) -> dict[str, str]:
         """Return what `drivefeed board-env` tells the board."""
-        answer = subprocess.run(
-            [*DRIVEFEED, "board-env"],
-            cwd=self.home,
-            env=self.environment,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=60,
+        answer = forks.run(
+            forks.DRIVEFEED, ("board-env",), cwd=self.home, env=self.environment, timeout=60
         )
+        assert answer.returncode == 0, answer.stderr
         pairs = (line.removeprefix("export ").split("=", 1) for line in answer.stdout.splitlines())
         return {name: shlex.split(value)[0] for name, value in pairs}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import forks
 from support.commands import run_command
 
 if TYPE_CHECKING:
@@ -53,15 +54,18 @@ class CommandLine:
             self._answers[arguments] = (
                 run_command(*arguments, cwd=self.home, ok=range(256))
                 if looks
-                else self.run([*WORDS, *arguments])
+                else self.afresh(*arguments)
             )
         return self._answers[arguments]
 
     def afresh(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command, whatever was answered before."""
-        return self.run([*WORDS, *arguments])
+        return forks.run(
+            forks.DRIVEFEED, arguments, cwd=self.home, env=self.environment, timeout=PATIENCE_S
+        )
 
     def run(self, words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run any program."""
         return subprocess.run(
             words,
             **options,
@@ -82,9 +86,11 @@ class CommandLine:
         assert complaints == []
         return json.loads(answer.stdout)
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*WORDS, *arguments],
+    def start(self, *arguments: str, **options: Any) -> forks.Fork:
+        """Start a command in a session of its own."""
+        return forks.Fork(
+            forks.DRIVEFEED,
+            arguments,
             cwd=self.home,
             env=self.environment,
             start_new_session=True,
@@ -92,7 +98,7 @@ class CommandLine:
         )
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process: forks.Fork | subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

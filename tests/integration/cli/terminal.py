@@ -13,12 +13,18 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
+
+    from support.forks import Fork
 
 PATIENCE_S = 60.0
 ROWS, COLUMNS = 40, 100
 _CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def take_terminal() -> None:
+    """Make the standard input, a terminal, the one of this session."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
@@ -28,14 +34,11 @@ class Terminal:
         seen: everything that was printed so far, without control codes.
     """
 
-    def __init__(self, start: Callable[..., subprocess.Popen[bytes]], *arguments: str) -> None:
+    def __init__(self, start: Callable[..., Fork], *arguments: str) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.before = termios.tcgetattr(theirs)
         self._theirs = theirs
-
-        def take_terminal() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self.process = start(
             *arguments, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal

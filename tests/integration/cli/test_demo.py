@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from integration.cli.conftest import end, write_files
+from integration.cli.conftest import WORDS, end, write_files
 from integration.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from integration.cli.conftest import CommandLine
+    from support.forks import Fork
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def last_words(process: subprocess.Popen[bytes], *, seconds: float) -> bytes:
         raise AssertionError(f"it did not end:\n{stands.decode()[-8000:]}") from None
 
 
-def wait_for_door(command: CommandLine, process: subprocess.Popen[bytes]) -> None:
+def wait_for_door(command: CommandLine, process: Fork | subprocess.Popen[bytes]) -> None:
     while not list(command.home.glob(DOOR)):
         assert process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):
@@ -156,7 +157,14 @@ def test_sigterm_ends_in_order_without_a_terminal(command: CommandLine) -> None:
 
 def test_a_demo_whose_graphsim_was_killed_ends_with_a_sentence(command: CommandLine) -> None:
     write_files(command.home / "Docs")
-    process = command.start("demo", "Docs", "--slow", stderr=subprocess.PIPE)
+    # graphsim is known by its command line, which a fork does not have.
+    process = subprocess.Popen(
+        [*WORDS, "demo", "Docs", "--slow"],
+        cwd=command.home,
+        env=command.environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         wait_for_door(command, process)
         (served,) = [

@@ -20,6 +20,7 @@ from graphsim.tenancy import KeyCredential
 from integration.cli.terminal import Terminal
 from integration.delegated.desk import Desk, serving
 from integration.delegated.kit import other_person_at
+from support import forks
 from support.daemon import COMMAND
 from support.processes import environment
 from support.signing import sign_in
@@ -348,9 +349,10 @@ def test_a_missing_key_is_red(desk: Desk) -> None:
 def test_an_address_from_another_machine_is_pasted(desk: Desk) -> None:
     """A terminal without a browser: the address is shown, and what it ends at is typed."""
 
-    def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*COMMAND, "--data", str(desk.home / "data"), *words],
+    def start(*words: str, **options: Any) -> forks.Fork:
+        return forks.Fork(
+            forks.DRIVEFEED,
+            ("--data", str(desk.home / "data"), *words),
             cwd=desk.home,
             env=environment(),
             start_new_session=True,

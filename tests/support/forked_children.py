@@ -1,8 +1,9 @@
-"""Child processes of lives: forks of the life that starts them, in place of new interpreters.
+"""Child processes of drivefeed: forks of the process that starts them, not new interpreters.
 
-A life starts a process for the index and one that reads files, and most lives last hardly longer
-than an interpreter takes to start and to load what these two need. A fork has it loaded. All else
-is as it would be: their pipes, their session, their environment, and that they end with the life.
+A daemon starts a process for the index and some that read files, a demo starts graphsim, and most
+daemons of a test last hardly longer than an interpreter takes to load what these need. A fork has
+it loaded. All else is as it would be: their pipes, their session, their environment, and that they
+end with their parent.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
 INDEX = "drivefeed.indexer.vectors.edge_child"
 READER = "drivefeed.indexer.extract.child"
+GRAPHSIM = "graphsim.__main__"
 LOADED = (
-    *(INDEX, READER, "qdrant_edge", "drivefeed.indexer.extract.text"),
+    *(INDEX, READER, GRAPHSIM, "qdrant_edge", "drivefeed.indexer.extract.text"),
     *("drivefeed.indexer.extract.docx", "drivefeed.indexer.extract.detect"),
 )
-"""What they load, and is loaded before the first life; it starts no threads."""
+"""What they load, and is loaded before the first fork; it starts no threads."""
 
 
 def fork_children() -> None:
@@ -49,6 +51,8 @@ def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
     """Return what a command line would run; None for a program of another kind."""
     if READER in command:
         return partial(_run, READER, command[-1:])
+    if command[1:3] == ("-m", "graphsim"):
+        return partial(_run, GRAPHSIM, command[3:])
     if any(f"from {INDEX} import main" in words for words in command):
         # The words behind the program: where the package lies, then what it is given.
         program = next(n for n, words in enumerate(command) if INDEX in words)
@@ -58,15 +62,15 @@ def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
 
 def _run(module: str, words: Sequence[str], *given: str) -> int:
     sys.argv = [module, *words]
-    code: int = importlib.import_module(module).main(*given)
-    return code
+    code: int | None = importlib.import_module(module).main(*given)
+    return code or 0
 
 
 def _become(run: Callable[[], int], environment: Mapping[str, str] | None) -> None:
     """Be a process of its own: with its three pipes alone, and signals as a new one has them."""
     code = 70
     try:
-        # Among them is the pipe by which the life learns that the program was loaded.
+        # Among them is the pipe by which the parent learns that the program was loaded.
         os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
@@ -76,7 +80,13 @@ def _become(run: Callable[[], int], environment: Mapping[str, str] | None) -> No
             os.environ.update(environment)
         gc.freeze()
         code = run()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1 if ended.code else 0
+        if isinstance(ended.code, str):
+            sys.stderr.write(f"{ended.code}\n")
     except BaseException:  # noqa: BLE001 - whatever it was, it ends this child alone
         traceback.print_exc()
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)

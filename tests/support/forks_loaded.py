@@ -1,0 +1,5 @@
+"""What the fork server loads before its first fork."""
+
+from support.loaded import load
+
+load()
