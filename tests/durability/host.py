@@ -17,12 +17,11 @@ import signal
 import ssl
 import sys
 import time
-import traceback
 from typing import Any
 
 from durability.places import Places
 from durability.wrapping import wrap_ports
-from support.forked_children import LOADED, fork_children
+from support.forked_children import LOADED, fork_children, to_its_end
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
 PAUSE_SECONDS = 0.01
@@ -85,17 +84,7 @@ def fork(job: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
         return pid
-    code = 70
-    try:
-        live(job)
-        code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    except BaseException:  # noqa: BLE001 - whatever it was, it ends this life alone
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(code)
+    os._exit(to_its_end(functools.partial(live, job)))
 
 
 def wait(pid: int, seconds: float) -> dict[str, Any]:

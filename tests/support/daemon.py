@@ -72,7 +72,7 @@ class Daemon:
         sim: Sim,
         *,
         data: Path | None = None,
-        poll: float = 0.5,
+        poll: float = 1.0,
         grace: float = 600.0,
         settings: str = "",
         connection: str = "",

@@ -9,6 +9,7 @@ end with their parent.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import importlib
 import os
@@ -16,6 +17,7 @@ import resource
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +49,7 @@ def fork_children() -> None:
     asyncio.create_subprocess_exec = start_or_fork  # type: ignore[assignment]
 
 
-def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
+def _main_of(command: Sequence[str]) -> Callable[[], object] | None:
     """Return what a command line would run; None for a program of another kind."""
     if READER in command:
         return partial(_run, READER, command[-1:])
@@ -60,13 +62,12 @@ def _main_of(command: Sequence[str]) -> Callable[[], int] | None:
     return None
 
 
-def _run(module: str, words: Sequence[str], *given: str) -> int:
+def _run(module: str, words: Sequence[str], *given: str) -> None:
     sys.argv = [module, *words]
-    code: int | None = importlib.import_module(module).main(*given)
-    return code or 0
+    sys.exit(importlib.import_module(module).main(*given))
 
 
-def _become(run: Callable[[], int], environment: Mapping[str, str] | None) -> None:
+def _become(run: Callable[[], object], environment: Mapping[str, str] | None) -> None:
     """Be a process of its own: with its three pipes alone, and signals as a new one has them."""
     code = 70
     try:
@@ -79,14 +80,28 @@ def _become(run: Callable[[], int], environment: Mapping[str, str] | None) -> No
             os.environ.clear()
             os.environ.update(environment)
         gc.freeze()
-        code = run()
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 1 if ended.code else 0
-        if isinstance(ended.code, str):
-            sys.stderr.write(f"{ended.code}\n")
+        code = to_its_end(run)
     except BaseException:  # noqa: BLE001 - whatever it was, it ends this child alone
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(code)
+
+
+def to_its_end(run: Callable[[], object]) -> int:
+    """Run a program as an interpreter does, with all that it does at its end; return its code."""
+    code = 0
+    try:
+        run()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        if code == 1 and ended.code != 1:
+            sys.stderr.write(f"{ended.code}\n")
+    except BaseException:  # noqa: BLE001 - whatever it was, an interpreter would end with it
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # What is on the other side may have ended.
+        with suppress(OSError):
+            stream.flush()
+    return code

@@ -8,7 +8,6 @@ Tests that are about exactly that (a first run, a terminal, the wheel) start int
 
 from __future__ import annotations
 
-import atexit
 import faulthandler
 import importlib
 import multiprocessing
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from support.forked_children import fork_children
+from support.forked_children import fork_children, to_its_end
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -256,10 +255,7 @@ def _live(birth: _Birth, streams: Sequence[int], told: Connection) -> None:
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     sys.argv = [birth.module, *birth.words]
     fork_children()
-    try:
-        importlib.import_module(birth.module).main()
-    finally:
-        atexit._run_exitfuncs()
+    os._exit(to_its_end(importlib.import_module(birth.module).main))
 
 
 def _open_streams() -> None:
