@@ -22,6 +22,7 @@ from typing import Any
 from durability.places import Places
 from durability.wrapping import wrap_ports
 from support.forked_children import LOADED, fork_children, to_its_end
+from support.made_commands import keep_commands
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
 PAUSE_SECONDS = 0.01
@@ -100,13 +101,6 @@ def wait(pid: int, seconds: float) -> dict[str, Any]:
         if time.monotonic() >= deadline:
             return {"status": None, "cpu": 0.0}
         time.sleep(PAUSE_SECONDS)
-
-
-def keep_commands() -> None:
-    """Make the commands once: that takes a tenth of a second."""
-    typer_main = importlib.import_module("typer.main")
-    typer_main.get_command = functools.cache(typer_main.get_command)  # type: ignore[attr-defined]
-    typer_main.get_command(importlib.import_module("drivefeed.cli.app").app)
 
 
 def learn(names: list[str]) -> int:

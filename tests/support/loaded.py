@@ -6,13 +6,12 @@ which would be missing in a fork. onnxruntime does, and is loaded where it is us
 
 from __future__ import annotations
 
-import functools
 import gc
 import importlib
 import pkgutil
-from typing import Any
 
 from support.forked_children import LOADED
+from support.made_commands import keep_commands
 
 _ROOMS = ("drivefeed", "graphsim")
 _LATER = (
@@ -52,10 +51,7 @@ def load() -> None:
                 importlib.import_module(name)
             except ImportError:
                 continue
-    # Making the commands takes a tenth of a second each time.
-    typer_main: Any = importlib.import_module("typer.main")
-    typer_main.get_command = functools.cache(typer_main.get_command)
-    typer_main.get_command(importlib.import_module("drivefeed.cli.app").app)
+    keep_commands()
     # Pages that no fork writes to are shared by all of them.
     gc.collect()
     gc.freeze()
