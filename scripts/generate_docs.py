@@ -2,8 +2,8 @@
 """Write what documentation can be made from code: python scripts/generate_docs.py [--check].
 
 Text between ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->`` is replaced; whole files
-(the board's table of queues, the schemas of job payloads) are written anew. ``--check`` writes
-nothing and fails when something is out of date.
+(the board's table of queues, the schemas of job payloads, the commands) are written anew.
+``--check`` writes nothing and fails when something is out of date.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "scripts")]
 
+from describe_commands import commands_document  # noqa: E402 - path first
 from pydantic import BaseModel  # noqa: E402 - path first
 
 from drivefeed.backends import contract  # noqa: E402 - path first
@@ -307,6 +308,7 @@ def expected() -> dict[Path, str]:
     """
     found = {ROOT / "bull-board" / "queues.json": as_json(queues_json(PREFIX))}
     found[ROOT / "docs" / "backend-contract.openapi.json"] = as_json(described())
+    found[ROOT / "docs" / "commands.md"] = commands_document()
     for stage in Stage:
         found[ROOT / "docs" / "schemas" / f"{stage}.json"] = as_json(payload_schema(stage))
     for name, sections in SECTIONS.items():
