@@ -10,13 +10,11 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typer import Context
-
 
 class OnceCommand(TyperCommand):
     """A command that refuses an option that is said more often than it counts."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed; see Click's ``Command``."""
         refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
@@ -25,7 +23,7 @@ class OnceCommand(TyperCommand):
 class OnceGroup(TyperGroup):
     """A family of commands whose own options are said once, too."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed in front of the command's name; see Click's ``Group``."""
         refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
@@ -42,7 +40,7 @@ class Commands(typer.Typer):
         return super().command(name, cls=OnceCommand, **more)
 
 
-def refuse_repeated(command: Any, ctx: Context, args: list[str]) -> None:
+def refuse_repeated(command: Any, ctx: Any, args: list[str]) -> None:
     """Look at what was typed for a command, before any of it counts.
 
     Args:
