@@ -182,7 +182,7 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         office,
         (
             *("account.accept", "account.add", "account.change", "account.ensure"),
-            *("account.offer", "account.remove"),
+            *("account.offer", "account.remove", "account.clear"),
             *(
                 "account.state",
                 "account.unreached",

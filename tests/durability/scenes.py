@@ -25,10 +25,11 @@ from drivefeed.catalog import (
     reminders,
     sessions,
 )
+from drivefeed.catalog.account_removal import remove_account
 from drivefeed.catalog.account_states import note_state, note_unreached
-from drivefeed.catalog.accounts import add_account, change_account, find_account, remove_account
+from drivefeed.catalog.accounts import add_account, change_account, find_account
 from drivefeed.catalog.api_keys import Kind
-from drivefeed.catalog.connecting import ensure_account, ensure_org
+from drivefeed.catalog.connecting import ensure_account, ensure_drive, ensure_org
 from drivefeed.catalog.control import rename, set_paused
 from drivefeed.catalog.credentials import CredentialKind
 from drivefeed.catalog.declared import apply_declared
@@ -41,6 +42,7 @@ from drivefeed.catalog.resuming import resume_account
 from drivefeed.catalog.waiting import clear, unattended
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.domain.reasons import Reason
+from drivefeed.domain.remote import RemoteDrive
 from drivefeed.services.reindex_build import Rebuild
 from drivefeed.services.token_store import CatalogTokenStore
 from drivefeed.settings import Settings, load_settings
@@ -115,6 +117,14 @@ async def _accounts(catalog: Catalog, org_id: str) -> None:
     await note_unreached(catalog, leaver.account_id, "made up")
     await note_state(catalog, leaver.account_id, Reason.NEEDS_SIGN_IN, "made up")
     await resume_account(catalog, leaver.account_id)
+    await ensure_drive(  # as a plan does
+        catalog,
+        org_id=org_id,
+        account_id=leaver.account_id,
+        cloud="global",
+        remote=RemoteDrive("b!planned", "business", "Planned", None, "root"),
+        interval_ms=60_000,
+    )
     await remove_account(catalog, leaver)
 
 
