@@ -9,13 +9,15 @@ import pytest
 from drivefeed.catalog.account_removal import remove_account
 from drivefeed.catalog.accounts import all_accounts, find_account
 from drivefeed.catalog.control import set_paused
-from drivefeed.catalog.erasing import disconnect
+from drivefeed.catalog.erasing import disconnect, forget_items
 from drivefeed.catalog.sources import all_connections, fetch_drive
 from drivefeed.catalog.tables import drives, items
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from drivefeed.catalog.engine import Catalog
 
 
@@ -23,6 +25,13 @@ async def test_what_was_only_listed_to_plan_goes_with_its_account(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drivefeed.catalog.erasing._ITEMS", 3)
+    gone: list[int] = []
+
+    async def forget(connection: AsyncConnection, drive_id: str) -> int:
+        gone.append(await forget_items(connection, drive_id))
+        return gone[-1]
+
+    monkeypatch.setattr("drivefeed.catalog.account_removal.forget_items", forget)
     planned = await Rig.make(catalog)
     await planned.enumerate([ROOT, folder("docs"), *(file(f"f{n}", "docs") for n in range(7))])
     other = await Rig.make(catalog, name="another org")
@@ -31,6 +40,7 @@ async def test_what_was_only_listed_to_plan_goes_with_its_account(
 
     await remove_account(catalog, mine)
 
+    assert gone == [3, 3, 3, 0], "no transaction takes as long as a tree is large"
     assert [one.org for one in await all_accounts(catalog)] == ["another org"]
     assert [row["id"] for row in await other.rows(drives)] == [other.drive_id]
     assert {row["drive_id"] for row in await other.rows(items)} == {other.drive_id}
