@@ -9,8 +9,9 @@ import pytest
 from drivefeed.catalog.account_removal import remove_account
 from drivefeed.catalog.accounts import all_accounts, find_account
 from drivefeed.catalog.control import set_paused
-from drivefeed.catalog.erasing import disconnect, forget_items
+from drivefeed.catalog.erasing import disconnect, end_leaving, forget_items
 from drivefeed.catalog.sources import all_connections, fetch_drive
+from drivefeed.catalog.subscriptions import note_asked, watched_drives
 from drivefeed.catalog.tables import drives, items
 from drivefeed.domain.errors import NeedsAttention, NotFound
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -64,3 +65,19 @@ async def test_a_drive_that_is_connected_keeps_its_account_with_all_that_was_lis
         await remove_account(catalog, account)
     assert await rig.rows(items) == before
     assert (await rig.drive()).cursor
+
+
+@pytest.mark.parametrize("left", ["documents", "subscription"])
+async def test_what_is_left_of_an_erased_connection_keeps_its_account(
+    catalog: Catalog, rig: Rig, left: str
+) -> None:
+    await rig.enumerate([ROOT, folder("docs"), *([file("a", "docs")] * (left == "documents"))])
+    if left == "subscription":
+        (drive,) = await watched_drives(catalog)
+        await note_asked(catalog, drive, secret_hash="hash")
+    (connected,) = await all_connections(catalog)
+    receipt = await disconnect(catalog, connected, erases=True, signed_out=False, actor="test")
+    await end_leaving(catalog, receipt)
+    assert await all_connections(catalog) == []
+    with pytest.raises(NeedsAttention, match="is how drive 'Drive' was read"):
+        await remove_account(catalog, await find_account(catalog, "account"))
