@@ -7,6 +7,7 @@ the settings ask for beyond that takes ``drivefeed reindex``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import httpx
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.ports import Embedder, VectorIndex
     from drivefeed.setting_sections import EmbeddingSettings
     from drivefeed.settings import Settings
@@ -232,9 +234,11 @@ def open_one(settings: Settings, catalog: Catalog, choice: EmbeddingChoice) -> E
     )
 
 
-def open_setting(settings: Settings, catalog: Catalog, one: EmbeddingSettings) -> Embedder:
-    """Return the embedder that a table of the settings names; see :func:`open_one`."""
-    return open_one(settings, catalog, _choice(one))
+def open_asked(
+    settings: Settings, catalog: Catalog, one: EmbeddingSettings, naming: Naming
+) -> Embedder:
+    """Return the embedder that somebody asks to have in the settings; see :func:`open_one`."""
+    return open_one(settings, catalog, replace(_choice(one), naming=naming))
 
 
 def made_by(name: str, embedder: Embedder) -> Made:

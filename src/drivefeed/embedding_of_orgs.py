@@ -28,6 +28,7 @@ from drivefeed.embedding import (
     target_of,
 )
 from drivefeed.indexer.collection import Collection
+from drivefeed.indexer.embed_naming import in_settings
 from drivefeed.indexer.library import Library
 from drivefeed.indexer.providers import EmbeddingChoice
 from drivefeed.indexer.shelf import Shelf
@@ -37,6 +38,7 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.org_embeddings import Choice, Wish
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.ports import Embedder
     from drivefeed.secrets.ring import KeyRing
     from drivefeed.settings import Settings
@@ -149,13 +151,19 @@ class Embeddings:
         made = made_by(base_name(self._settings), self.embedder_of(choice.wish))
         return replace(made, choice_id=choice.choice_id)
 
-    def embedder_of(self, wish: Wish) -> Embedder:
+    def embedder_of(self, wish: Wish, naming: Naming = in_settings) -> Embedder:
         """Return an embedder for somebody who tries a wish; nobody is asked yet.
+
+        Args:
+            wish: what is wanted.
+            naming: calls what lacks or is wrong as it was given.
 
         Raises:
             NeedsAttention: the wish lacks something.
         """
-        return open_one(self._settings, self._catalog, embedding_choice(wish))
+        return open_one(
+            self._settings, self._catalog, replace(embedding_choice(wish), naming=naming)
+        )
 
     async def refresh(self, library: Library) -> list[str]:
         """Open anew what was chosen with another address or key since; return the orgs' ids.

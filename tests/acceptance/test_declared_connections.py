@@ -96,7 +96,7 @@ async def test_forty_connections_of_which_one_is_bad_and_then_none(
     nothing = await everything(here)
     plan = await plan_declared(here.parts, bad)
     (problem,) = plan.problems
-    assert (problem.line, problem.entry) == (6, "'Books 0'")
+    assert (problem.line, problem.entry) == (9, "'Books 0'")
     assert "Bokos" in problem.sentence
     with pytest.raises(ValueError, match="problems"):
         await apply_declaration(here.parts, plan, actor="test")
@@ -214,10 +214,11 @@ async def test_two_entries_for_one_folder_and_names_that_are_taken(
     assert len(told) == 3
     assert told[0].startswith("line 5, entry 'B': It names the same folder")
     assert "as the entry in line 9" in told[1]
-    assert "the account 'nobody'" in told[2]
+    assert told[2].startswith("line 17, entry 'C': There is no such thing as the account 'nobody'")
     taken = f'[[connections]]\nname = "a"\ndrive_id = "{other}"\nfolder = "Maps"\n'
     (problem,) = (await plan_declared(here.parts, taken)).problems
     assert "called 'a' already" in problem.sentence
+    assert problem.line == 2
 
 
 async def test_a_bad_option_hides_no_other_problem_of_its_entry(
@@ -247,6 +248,57 @@ async def test_a_bad_option_hides_no_other_problem_of_its_entry(
         mine = [one for one in told if f"entry '{name}'" in one]
         assert any("max_size is '50 cows'" in one for one in mine)
         assert any(sentence in one for one in mine), (name, told)
+
+
+async def test_a_place_that_is_not_there_is_told_in_the_line_that_names_it(
+    here: Offline, sim: GraphSim
+) -> None:
+    (drive_id, *_) = furnish(sim)
+    text = f"""\
+[defaults]
+account = "sim"
+
+[[connections]]
+name = "A"
+url = "{HOST}/sites/Nowhere/Shared%20Documents"
+
+[[connections]]
+name = "B"
+site = "{HOST}/sites/Nowhere"
+library = "Shelf 1"
+
+[[connections]]
+name = "C"
+folder = "Maps"
+library = "Shelf 999"
+site = "{HOST}/sites/Archive"
+
+[[connections]]
+name = "D"
+folder = "Bokos"
+drive_id = "{drive_id}"
+
+[[connections]]
+name = "E"
+folder = "Books"
+drive_id = "b!of-nobody-at-all"
+
+[[connections]]
+name = "F"
+folder = "Books/Books.txt"
+drive_id = "{drive_id}"
+
+[[connections]]
+name = "G"
+url = "no address"
+"""
+    told = {one.entry: one.line for one in (await plan_declared(here.parts, text)).problems}
+    assert told == {"'A'": 6, "'B'": 10, "'C'": 16, "'D'": 21, "'E'": 27, "'F'": 31, "'G'": 36}
+    # An account that no entry names itself is wrong where the defaults name it.
+    nobody = text.replace('"sim"', '"nobody"')
+    problems = (await plan_declared(here.parts, nobody)).problems
+    assert [one.entry for one in problems if one.line == 2] == [f"'{one}'" for one in "ABCDEFG"]
+    assert [(one.entry, one.line) for one in problems if one.line != 2] == [("'G'", 36)]
 
 
 def test_problems_are_told_all_at_once_each_with_its_line() -> None:
@@ -295,7 +347,7 @@ drive_id = "b!y"
         (23, "'one'", "There is no 'flavour'"),
         (22, "'one'", "site is ''"),
         (25, "number 4", "It says none of them"),
-        (19, "'one'", "The name is that of the entry in line 8 as well."),
+        (20, "'one'", "The name is that of the entry in line 8 as well."),
     ]
     (broken,) = read_declared("[[connections]\n", now=NOW)[1]
     assert "It is no TOML" in broken.sentence

@@ -30,6 +30,7 @@ from drivefeed.domain.policies import policy_of
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.scope import ending
 from drivefeed.services.plan import apply_plan, plan_change, plan_connection
+from drivefeed.settings_folders import TenantSettings
 from graphsim.serving import serve
 from support.offline import Offline, offline
 
@@ -141,6 +142,17 @@ async def everything(here: Offline) -> dict[str, list[dict[str, Any]]]:
 
 async def live(here: Offline) -> int:
     return len(await here.rows(documents, documents.c.live_import_id.is_not(None)))
+
+
+async def test_a_plan_reckons_with_what_its_account_may_spend_in_its_tenant(
+    here: Offline, library: Library, sim: GraphSim
+) -> None:
+    settings = here.parts.settings
+    usual = await plan_of(here, library, library.minutes)
+    assert (usual.units, usual.minutes) == (5, 5 / (settings.ru_per_minute * settings.ru_share))
+    settings.tenants[sim.endpoints.tenant_id] = TenantSettings(ru_per_minute=10)
+    plan = await plan_of(here, library, library.minutes)
+    assert (plan.units, plan.minutes) == (5, 5 / (10 * settings.ru_share))
 
 
 async def test_plans_of_three_folders_are_what_then_happens(

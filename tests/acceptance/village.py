@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from support.evidence import sha256
 from support.processes import until
+from support.watching import Watching
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,32 +86,26 @@ def events(version: dict[str, Any]) -> list[str]:
     return [event["event"] for event in version["events"]]
 
 
-@dataclass
-class Watch:
-    """Searches without a break in a thread of its own, and remembers every answer."""
+class Watch(Watching):
+    """Searches without a break in a thread of its own, and remembers every answer.
 
-    demo: Demo
-    words: str
-    document_id: str
-    answers: list[tuple[float, list[Place]]] = field(default_factory=list)
-    """Each with the time when it was asked for."""
-    _stop: threading.Event = field(default_factory=threading.Event)
+    Attributes:
+        answers: each with the time when it was asked for.
+    """
+
+    def __init__(self, demo: Demo, words: str, document_id: str) -> None:
+        self.answers: list[tuple[float, list[Place]]] = []
+
+        def look() -> None:
+            asked = time.monotonic()
+            self.answers.append((asked, shown(demo, words, document_id)))
+
+        super().__init__(look, pause_s=0.02)
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        super().__enter__()
         until(lambda: self.answers, seconds=PATIENCE_SECONDS, what="the first answer")
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            asked = time.monotonic()
-            self.answers.append((asked, shown(self.demo, self.words, self.document_id)))
-            self._stop.wait(0.02)
 
     def versions(self, *, since: float = 0.0) -> list[str]:
         """Return the versions that were shown, in order, each change once; "" for none."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from durability.days import Day
 
+INDEX = "durability.scenes_index"
 LATER = "durability.scenes_kept"
 TOLD = "durability.scenes_told"
 ASTRAY = "durability.scenes_astray"
@@ -60,13 +61,13 @@ def reindex(day: Day) -> None:
     """Another embedding model takes over."""
     small(day)
     # What was put in use is not put in use again, so the last of its names need another one.
-    day.run.plays("reindex", to="second", model="second")
-    day.run.plays("reindex", to=None, model="first")
+    day.run.plays("reindex", of=INDEX, to="second", model="second")
+    day.run.plays("reindex", of=INDEX, to=None, model="first")
     day.comes_to_rest("after a reindex")
     day.run.down()
     # The organization goes its own way, and comes back.
     for out in (True, False):
-        day.run.plays("move", out=out)
+        day.run.plays("move", of=INDEX, out=out)
         day.comes_to_rest("after a move")
         day.run.down()
     day.town.service.faults += [Fault(status=401)] * HELD
@@ -182,7 +183,7 @@ RUNS: dict[str, tuple[Callable[[Day], None], tuple[str, ...]]] = {
         office,
         (
             *("account.accept", "account.add", "account.change", "account.ensure"),
-            *("account.offer", "account.remove"),
+            *("account.offer", "account.remove", "account.clear"),
             *(
                 "account.state",
                 "account.unreached",

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.edited_drive import seen
 from engine.faults import FAULTS
 from engine.ground import ground
-from engine.test_state_machine import Drives, seen
+from engine.test_state_machine import Drives
 from graphsim.items import Profile
 
 if TYPE_CHECKING:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import random
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
-from sqlalchemy import select
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from drivefeed.catalog.tables import documents, imports, reminders
-from drivefeed.domain.lifecycle import State
-from drivefeed.domain.reasons import Reason
+from drivefeed.catalog.tables import reminders
+from engine.compared_drive import ComparedDrive
+from engine.edited_drive import seen
 from engine.faults import FAULTS, REORDERS, STALE
 from engine.ground import ground
-from engine.rclone import copy_of
-from engine.truth import covered, is_there, policies, sha256
 from graphsim.items import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from drivefeed.domain.model import Policy
-    from graphsim.bodies import Body
-    from graphsim.items import Item
 
 STEPS = 34
 LEAST_STEPS = 30
@@ -42,9 +26,6 @@ MOST_SYNCS = 8
 EVERY = 20
 """Every so many examples, rclone says what there is as well."""
 
-_CONTENTS = (b"alpha", b"beta", b"gamma")
-_NAMES = ("a.txt", "b.txt", "c.md", "d.bin", "x.txt", "sub", "new")
-
 _STILL_DUE = (reminders.c.due_at.is_not(None), reminders.c.stage != "withdraw")
 """Withdrawals are due when the grace is over, which no example lives to see."""
 
@@ -52,141 +33,12 @@ _DELAY = 30.0
 """Seconds by which delta lags behind, where it does."""
 _LONGER_THAN_A_DELAY = 900.0
 
-_few = st.integers(0, 7)
-
-seen: Counter[str] = Counter()
-"""What all examples of the process came to, for the report of the test."""
-
 rclone_differed: set[bool] = set()
 """Not empty from a difference on: an example that is played again is compared again."""
 
 
-class Drives(RuleBasedStateMachine):
-    """A drive with a few folders, of which one or two are connected."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        seen["examples"] += 1
-        self.steps = 0
-        self.syncs = 0
-        self.armed: list[Any] = []
-        self.opened: dict[str, list[str]] = {}
-        self.policies: dict[str, Policy] = {}
-
-    @initialize(
-        profile=st.sampled_from(list(Profile)),
-        links=st.sampled_from(["query", "odd", "function"]),
-        seed=st.integers(0, 2**32 - 1),
-    )
-    def begin(self, profile: Profile, links: str, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.ground = ground()
-        self.stand = self.ground.run(self.ground.new_drive(profile, seed))
-        drive = self.drive = self.stand.drive
-        seen[f"profile {profile}"] += 1
-        drive.quirks.link_form = links
-        self.docs = drive.create_folder("docs")
-        self.sub = drive.create_folder("sub", self.docs.id)
-        self.other = drive.create_folder("other")
-        drive.create_file("a.txt", _CONTENTS[0], self.docs.id)
-        drive.create_file("b.txt", _CONTENTS[1], self.sub.id)
-        drive.create_file("c.md", _CONTENTS[0], self.other.id)
-        self._watch_contents()
-        self._connect(self.docs.id, 0)
-
-    def _watch_contents(self) -> None:
-        """Note which content of which file was opened to be sent."""
-        original = self.drive.open
-
-        async def opened(item: Item) -> tuple[Item, Body]:
-            now, body = await original(item)
-            self.opened.setdefault(item.id, []).append(str(now.quickxor))
-            return now, body
-
-        self.drive.open = opened  # type: ignore[method-assign]
-
-    def _connect(self, root: str, number: int) -> None:
-        self.policies[root] = policies()[number % len(policies())]
-        self.ground.run(self.stand.connect(root, self.policies[root]))
-
-    # --- edits ------------------------------------------------------------------------------
-
-    def _live(self, kind: str) -> list[Item]:
-        found = [one for one in self.drive.tree.walk() if one.parent_id is not None]
-        if kind == "file":
-            return [one for one in found if not one.is_container]
-        return [one for one in found if one.is_container]
-
-    def _is_free(self, parent: str, name: str) -> bool:
-        return self.drive.tree.child(parent, name) is None
-
-    def _folder(self, number: int) -> Item:
-        folders = [self.drive.tree.root, *self._live("folder")]
-        return folders[number % len(folders)]
-
-    @rule(where=_few, name=_few, content=_few)
-    def create(self, where: int, name: int, content: int) -> None:
-        self.steps += 1
-        parent, called = self._folder(where), _NAMES[name % len(_NAMES)]
-        if not self._is_free(parent.id, called):
-            return
-        if "." in called:
-            self.drive.create_file(called, _CONTENTS[content % 3], parent.id)
-        elif len(self._live("folder")) < 6:
-            self.drive.create_folder(called, parent.id)
-
-    @rule(which=_few, content=_few, touch=st.booleans())
-    def edit(self, which: int, content: int, touch: bool) -> None:  # noqa: FBT001 (drawn)
-        self.steps += 1
-        files = self._live("file")
-        if files:
-            one = files[which % len(files)]
-            if touch:
-                self.drive.touch(one.id, content=bool(content % 2))
-            else:
-                self.drive.replace(one.id, _CONTENTS[content % 3])
-
-    @rule(kind=st.sampled_from(["file", "folder"]), which=_few, where=_few, name=_few)
-    def move(self, kind: str, which: int, where: int, name: int) -> None:
-        self.steps += 1
-        things = self._live(kind)
-        if not things:
-            return
-        one, parent = things[which % len(things)], self._folder(where)
-        stem = _NAMES[name % len(_NAMES)]
-        called = stem if ("." in stem) is (kind == "file") else one.name
-        above = {each.id for each in self.drive.tree.ancestors(parent)} | {parent.id}
-        if one.id in above or not self._is_free(parent.id, called):
-            return
-        self.drive.move(one.id, parent.id, called)
-
-    @rule(kind=st.sampled_from(["file", "folder"]), which=_few, siblings=st.booleans())
-    def remove(self, kind: str, which: int, siblings: bool) -> None:  # noqa: FBT001 (drawn)
-        self.steps += 1
-        things = self._live(kind)
-        if things:
-            self.drive.quirks.descendant_tombstones = siblings
-            self.drive.delete(things[which % len(things)].id)
-
-    @rule(which=_few, new=st.booleans())
-    def restore(self, which: int, new: bool) -> None:  # noqa: FBT001 (drawn)
-        self.steps += 1
-        gone = [one for one in self.drive.tree.items.values() if one.deleted and one.deleted_top]
-        if gone:
-            self._restore(gone[which % len(gone)], new_ids=new)
-
-    def _restore(self, one: Item, *, new_ids: bool = False) -> None:
-        if not is_there(self.drive, str(one.parent_id)) or not self._is_free(
-            str(one.parent_id), one.name
-        ):
-            return
-        group = {each.id for each in self.drive.tree.removed_with(one.id)}
-        self.drive.restore(one.id, new_ids=new_ids and not group & set(self.policies))
-
-    @rule(policy=_few, nested=st.booleans())
-    def reconnect(self, policy: int, nested: bool) -> None:  # noqa: FBT001 (drawn)
-        self.steps += 1
-        self._connect(self.sub.id if nested else self.docs.id, policy)
+class Drives(ComparedDrive):
+    """A drive with a few folders, of which one or two are connected, and all that befalls it."""
 
     # --- Graph, and the engine --------------------------------------------------------------
 
@@ -329,79 +181,10 @@ class Drives(RuleBasedStateMachine):
                 return
         raise AssertionError(f"it does not come to rest: {row}, {self.stand.errors[-3:]}")
 
-    async def _compare(self) -> None:
-        drive, stand = self.drive, self.stand
-        told = {root: covered(drive, root, policy) for root, policy in self.policies.items()}
-        for root, reasons in told.items():
-            said = await stand.coverage(root)
-            assert said == reasons, self._difference(said, reasons)
-            assert await stand.attention(root) is None
-        items = {key for said in told.values() for key, reason in said.items() if reason is None}
-        files = {key: drive.tree.items[key] for key in items}
-        assert await self._held() == {key: sha256(drive, one) for key, one in files.items()}
-        assert await stand.live() == items
-        paths = {"/".join(drive.tree.names(one)) for one in files.values()}
-        assert set(await stand.tree()) == paths
-        await self._count_downloads()
-
-    def _difference(self, said: dict[str, Any], true: dict[str, Any]) -> str:
-        """Name what the catalog says otherwise."""
-        return "\n".join(
-            f"{key} {self.drive.tree.items.get(key)}: {said.get(key, '-')} is {true.get(key, '-')}"
-            for key in said.keys() | true.keys()
-            if said.get(key, "-") != true.get(key, "-")
-        )
-
-    async def _held(self) -> dict[str, str | None]:
-        """The bytes that are held of each wanted document."""
-        asked = (
-            select(documents.c.item_id, imports.c.sha256, imports.c.state)
-            .join(imports, imports.c.id == documents.c.wanted_import_id)
-            .where(documents.c.drive_id == self.stand.drive_id)
-        )
-        async with self.stand.catalog.read() as connection:
-            rows = list(await connection.execute(asked))
-        assert {row.state for row in rows} <= {State.SETTLED}
-        return {row.item_id: row.sha256 for row in rows}
-
-    async def _count_downloads(self) -> None:
-        """A content is sent once for each time it is new; a fault or an edit may cost one more."""
-        needless = sum(
-            before == after
-            for opened in self.opened.values()
-            for before, after in itertools.pairwise(opened)
-        )
-        disturbed = sum(
-            one.hits for one in self.armed if one.match.op in {"content", "download"}
-        ) + self.stand.passed.count("transfer.discard.after")
-        unhashed = [one for one in self.armed if {"file.hashes", "file"} & set(one.fields)]
-        if any(one.hits for one in unhashed):
-            rows = await self.stand.rows(imports, imports.c.reason == Reason.SAME_BYTES)
-            disturbed += len(rows)
-        seen["downloads"] += sum(map(len, self.opened.values()))
-        assert needless <= disturbed, self.opened
-
     @staticmethod
     def _is_rclones_turn() -> bool:
         """The first, so that an example plays alone as it did among others; then one in so many."""
         return seen["examples"] == 1 or seen["examples"] % EVERY == 0 or bool(rclone_differed)
-
-    async def _compare_with_rclone(self) -> None:
-        """Known exclusions: what a policy skips, which rclone knows nothing of."""
-        told = {root: covered(self.drive, root, policy) for root, policy in self.policies.items()}
-        wanted = {key for said in told.values() for key, reason in said.items() if reason is None}
-        skipped = {
-            "/".join(self.drive.tree.names(self.drive.tree.items[key])): key
-            for key in (one.id for one in self._live("file"))
-            if key not in wanted
-        }
-        copied = await copy_of(self.ground.sim, self.drive)
-        held = await self._held()
-        ours = {
-            "/".join(self.drive.tree.names(self.drive.tree.items[key])): value
-            for key, value in held.items()
-        }
-        assert {key: value for key, value in copied.items() if key not in skipped} == ours
 
 
 @pytest.fixture

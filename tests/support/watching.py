@@ -12,10 +12,15 @@ _PAUSE_S = 0.1
 
 
 class Watching:
-    """Calls ``look`` all the time while it is open."""
+    """Calls ``look`` all the time while it is open.
 
-    def __init__(self, look: Callable[[], object]) -> None:
+    Args:
+        pause_s: between two calls.
+    """
+
+    def __init__(self, look: Callable[[], object], *, pause_s: float = _PAUSE_S) -> None:
         self._look = look
+        self._pause_s = pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -30,4 +35,4 @@ class Watching:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._look()
-            self._stop.wait(_PAUSE_S)
+            self._stop.wait(self._pause_s)

@@ -34,6 +34,15 @@ def test_what_is_known_better_wins_and_a_day_fits_its_minute() -> None:
     assert load_settings(ru_per_day=50).budget_of("c").our_day == 40
 
 
+def test_what_is_asked_for_takes_minutes_and_then_whole_days() -> None:
+    one = Budget(100, 1_000, 0.5)
+    assert one.minutes_for(0) == 0
+    assert one.minutes_for(500) == 10, "all of a day's units in ten minutes"
+    assert one.minutes_for(501) == 1_440
+    assert one.minutes_for(1_001) == 2 * 1_440
+    assert Budget(100, 0, 0.5).minutes_for(1_000) == 20
+
+
 def test_no_minute_exceeds_what_microsoft_grants() -> None:
     for share in (0.01, 0.5, 0.8, 0.99, 1.0):
         for minute in (60, 1_250, 6_250, 125_000):

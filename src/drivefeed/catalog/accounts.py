@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy import insert as plain_insert
 
-from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.credentials import HAS_PENDING, put_in
@@ -190,43 +189,6 @@ async def declare_account(
                 .values(**wanted, **_CALM, revision=accounts.c.revision + 1)
             )
     return account_id
-
-
-async def remove_account(catalog: Catalog, one: Account, *, actor: str = "drivefeed") -> None:
-    """Forget an account and its credentials.
-
-    Raises:
-        NeedsAttention: a drive is read through it, or the settings own it.
-    """
-    if one.declared:
-        raise NeedsAttention(
-            f"Account '{one.name}' comes from the settings; take it out there.",
-            reason=Reason.MISCONFIGURED,
-        )
-    async with catalog.write("account.remove") as connection:
-        rows = await connection.execute(
-            select(drives.c.name).where(drives.c.account_id == one.account_id).limit(1)
-        )
-        drive = rows.scalar_one_or_none()
-        if drive is not None:
-            raise NeedsAttention(
-                f"Account '{one.name}' is how drive '{drive}' is read, so it stays. Disconnect "
-                "its folders first, or give the account a new sign-in with 'drivefeed account "
-                "reconnect'.",
-                reason=Reason.MISCONFIGURED,
-            )
-        await connection.execute(
-            delete(credentials).where(credentials.c.account_id == one.account_id)
-        )
-        await connection.execute(delete(accounts).where(accounts.c.id == one.account_id))
-        await record(
-            connection,
-            org_id=one.org_id,
-            actor=actor,
-            action="account.removed",
-            subject_id=one.account_id,
-            before={"name": one.name, "sign_in": one.sign_in, "tenant_id": one.tenant_id},
-        )
 
 
 async def all_accounts(catalog: Catalog) -> list[Account]:

@@ -15,7 +15,7 @@ from sqlalchemy import and_, func, or_, select
 
 from drivefeed.catalog.listing import ListedFile, listed_file, paths_in
 from drivefeed.catalog.progress import STANDING, WHY, Standing
-from drivefeed.catalog.sources import connection_of
+from drivefeed.catalog.sources import connection_in
 from drivefeed.catalog.tables import connections, coverage, documents, imports, items
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.explanations import EXPLANATIONS, Kind
@@ -171,13 +171,10 @@ async def addresses_of(
 async def _org_connection(
     connection: AsyncConnection, org_id: str, connection_id: str
 ) -> Connection:
-    rows = await connection.execute(
-        select(connections).where(connections.c.id == connection_id, connections.c.org_id == org_id)
-    )
-    row = rows.mappings().one_or_none()
-    if row is None:
+    found = await connection_in(connection, connection_id)
+    if found is None or found.org_id != org_id:
         raise NotFound("There is no such connection.")
-    return connection_of(row)
+    return found
 
 
 def _conditions(only: Filter) -> list[ColumnElement[bool]]:

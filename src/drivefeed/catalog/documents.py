@@ -20,10 +20,12 @@ from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Unpack
 
     from sqlalchemy import RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from drivefeed.catalog.passport_lines import Told
     from drivefeed.domain.converge import Due
     from drivefeed.domain.lifecycle import Event
 
@@ -254,17 +256,10 @@ async def record_event(
     event: Event | str,
     *,
     now: int,
-    reason: Reason | None = None,
-    detail: str = "",
-    pages: int | None = None,
+    **told: Unpack[Told],
 ) -> None:
-    """Append a line to the passport of an import.
-
-    Args:
-        pages: what the backend counted, where it settled.
-    """
-    row = event_row(one, event, now=now, reason=reason, detail=detail, pages=pages)
-    await connection.execute(_RECORD_EVENT, row)
+    """Append a line to the passport of an import."""
+    await connection.execute(_RECORD_EVENT, event_row(one, event, now=now, **told))
 
 
 def wanting(document: Document, import_id: str) -> Document:

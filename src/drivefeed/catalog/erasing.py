@@ -205,29 +205,37 @@ async def clear_tree(catalog: Catalog, receipt: Receipt) -> tuple[Receipt, bool]
     async with catalog.write("erase.tree") as connection:
         if not await _is_last(connection, receipt):
             return receipt, False
-        # Whoever has a page of it in hand finds that the position is another one.
-        await connection.execute(
-            update(drives)
-            .where(drives.c.id == receipt.drive_id)
-            .values(
-                {
-                    **FRESH_ROUND,
-                    "cursor": None,
-                    "enumerating": False,
-                    "settling": False,
-                    "given_up": 0,
-                    "last_round_at": None,
-                    "failing_since": None,
-                    "detail": None,
-                }
-            )
+        gone = await forget_items(connection, receipt.drive_id)
+        receipt = replace(receipt, items=receipt.items + gone)
+        return await keep_receipt(connection, receipt), gone == _ITEMS
+
+
+async def forget_items(connection: AsyncConnection, drive_id: str) -> int:
+    """Forget a drive's position and some of its shadow tree; return how many rows went.
+
+    Whoever has a page of it in hand finds that the position is another one.
+    """
+    await connection.execute(
+        update(drives)
+        .where(drives.c.id == drive_id)
+        .values(
+            {
+                **FRESH_ROUND,
+                "cursor": None,
+                "enumerating": False,
+                "settling": False,
+                "given_up": 0,
+                "last_round_at": None,
+                "failing_since": None,
+                "detail": None,
+            }
         )
-        some = select(items.c.item_id).where(items.c.drive_id == receipt.drive_id).limit(_ITEMS)
-        gone = await connection.execute(
-            delete(items).where(items.c.drive_id == receipt.drive_id, items.c.item_id.in_(some))
-        )
-        receipt = replace(receipt, items=receipt.items + gone.rowcount)
-        return await keep_receipt(connection, receipt), gone.rowcount == _ITEMS
+    )
+    some = select(items.c.item_id).where(items.c.drive_id == drive_id).limit(_ITEMS)
+    gone = await connection.execute(
+        delete(items).where(items.c.drive_id == drive_id, items.c.item_id.in_(some))
+    )
+    return int(gone.rowcount)
 
 
 async def is_told_of(catalog: Catalog, receipt: Receipt) -> bool:

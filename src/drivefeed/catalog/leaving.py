@@ -10,7 +10,7 @@ from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.documents import load, wanting_nothing
 from drivefeed.catalog.settling import Change, admitted_somewhere, settle_all
-from drivefeed.catalog.sources import connection_of
+from drivefeed.catalog.sources import connection_in
 from drivefeed.catalog.tables import connections, coverage
 from drivefeed.domain.delta import braked
 from drivefeed.domain.errors import NotFound
@@ -166,11 +166,10 @@ async def discard_removals(catalog: Catalog, connection_id: str) -> int:
 
 
 async def _connection(connection: AsyncConnection, connection_id: str) -> Connection:
-    rows = await connection.execute(select(connections).where(connections.c.id == connection_id))
-    row = rows.mappings().one_or_none()
-    if row is None:
+    found = await connection_in(connection, connection_id)
+    if found is None:
         raise NotFound(f"There is no connection {connection_id} in the catalog.")
-    return connection_of(row)
+    return found
 
 
 async def _calm(connection: AsyncConnection, connection_id: str) -> None:

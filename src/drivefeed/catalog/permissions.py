@@ -17,8 +17,8 @@ from drivefeed.catalog.deciding import (
     verdict_of,
 )
 from drivefeed.catalog.roots import rooted_connections
-from drivefeed.catalog.sources import connection_of, drive_in
-from drivefeed.catalog.tables import connections, items
+from drivefeed.catalog.sources import connection_in, drive_in
+from drivefeed.catalog.tables import items
 from drivefeed.catalog.tree import item_of, lineages
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ class Unasked:
 async def known_connection(catalog: Catalog, connection_id: str) -> Connection | None:
     """Return a connection by its id; None where there is none (any more)."""
     async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(connections).where(connections.c.id == connection_id)
-        )
-        row = rows.mappings().one_or_none()
-    return None if row is None else connection_of(row)
+        return await connection_in(connection, connection_id)
 
 
 async def unasked(

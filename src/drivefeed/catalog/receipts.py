@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import exists, literal, select, update
 
 from drivefeed.catalog.dialect import insert
-from drivefeed.catalog.tables import facts
+from drivefeed.catalog.tables import connections, facts
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SETTINGS: Final = "settings"
 """Who connects the folders of the settings, at each start."""
 _FACT: Final = "receipt:"
+HAS_RECEIPT: Final = exists().where(facts.c.name == literal(_FACT) + connections.c.id)
+"""Whether a connection was disconnected once; it may be connected again since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,21 @@ duplicate delivery can neither run twice nor swallow a retry.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select, update
 
-from drivefeed.catalog.dialect import insert_for
+from drivefeed.catalog.reminder_rows import due_row, put_statement
 from drivefeed.catalog.tables import heartbeats, reminders
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Unpack
 
     from sqlalchemy import BindParameter, ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from drivefeed.catalog.reminder_rows import Reminder
 
     Instant = int | BindParameter[int]
 
@@ -81,45 +81,10 @@ class Claim:
 
 
 async def put(
-    connection: AsyncConnection,
-    *,
-    subject_id: str,
-    org_id: str,
-    stage: str,
-    due_at: int,
-    payload: Mapping[str, str | int],
-    lane: int = LANE_BACKFILL,
+    connection: AsyncConnection, *, lane: int = LANE_BACKFILL, **due: Unpack[Reminder]
 ) -> None:
     """Write that ``stage`` is due; every earlier delivery of the subject becomes void."""
-    row = {
-        "subject_id": subject_id,
-        "org_id": org_id,
-        "stage": stage,
-        "due_at": due_at,
-        "lane": lane,
-        "payload": json.dumps(dict(payload)),
-    }
-    await connection.execute(put_statement(connection.dialect.name), row)
-
-
-@cache
-def put_statement(dialect: str) -> Any:
-    """Return what writes a row of :func:`put`, or many."""
-    statement = insert_for(dialect, reminders)
-    anew = statement.excluded
-    return statement.on_conflict_do_update(
-        index_elements=["subject_id"],
-        set_={
-            "stage": anew.stage,
-            "number": reminders.c.number + 1,
-            "due_at": anew.due_at,
-            "sent_at": None,
-            "remind_at": None,
-            "starts": 0,
-            "lane": anew.lane,
-            "payload": anew.payload,
-        },
-    )
+    await connection.execute(put_statement(connection.dialect.name), due_row(lane=lane, **due))
 
 
 async def postpone(connection: AsyncConnection, subject_id: str, *, due_at: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from drivefeed.catalog.dialect import batches
-from drivefeed.catalog.reminders import REST, put_statement
+from drivefeed.catalog.reminder_rows import put_statement
+from drivefeed.catalog.reminders import REST
 from drivefeed.catalog.tables import reminders
 
 if TYPE_CHECKING:
@@ -17,28 +17,8 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-def due_row(
-    subject_id: str,
-    *,
-    org_id: str,
-    stage: str,
-    due_at: int,
-    payload: Mapping[str, str | int],
-    lane: int,
-) -> dict[str, Any]:
-    """Return what :func:`drivefeed.catalog.reminders.put` writes, for :func:`put_all`."""
-    return {
-        "subject_id": subject_id,
-        "org_id": org_id,
-        "stage": stage,
-        "due_at": due_at,
-        "lane": lane,
-        "payload": json.dumps(dict(payload)),
-    }
-
-
 async def put_all(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write what is due for many subjects; every earlier delivery of them becomes void."""
+    """Write rows of ``due_row`` for many subjects; every earlier delivery of them becomes void."""
     if rows:
         await connection.execute(put_statement(connection.dialect.name), list(rows))
 

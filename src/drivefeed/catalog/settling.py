@@ -20,7 +20,8 @@ from drivefeed.catalog.documents import (
 from drivefeed.catalog.many_rows import insert_all
 from drivefeed.catalog.passport_lines import event_row
 from drivefeed.catalog.quota import release_all_unless_needed
-from drivefeed.catalog.reminders_many import due_row, put_all, rest_all, stages_of
+from drivefeed.catalog.reminder_rows import due_row
+from drivefeed.catalog.reminders_many import put_all, rest_all, stages_of
 from drivefeed.catalog.tables import coverage, documents, import_events, imports
 from drivefeed.domain.converge import converge, relieved
 
@@ -102,7 +103,7 @@ async def _remind(
         connection,
         [
             due_row(
-                one.import_id,
+                subject_id=one.import_id,
                 org_id=one.org_id,
                 stage=step.stage,
                 due_at=step.at,

@@ -215,6 +215,7 @@ async def wake_due_drives(catalog: Catalog, *, revisit_ms: int = REVISIT_MS) -> 
 # Every page asks these, and a statement takes longer to put together than to run.
 _DRIVE = select(drives).where(drives.c.id == bindparam("of"))
 _LOCKED_DRIVE = _DRIVE.with_for_update(key_share=True)
+_CONNECTION = select(connections).where(connections.c.id == bindparam("of"))
 _CONNECTIONS = (
     select(connections)
     .where(connections.c.drive_id == bindparam("of"))
@@ -255,6 +256,13 @@ async def connections_in(connection: AsyncConnection, drive_id: str) -> list[Con
     """Return the connections of a drive, within a transaction."""
     rows = await connection.execute(_CONNECTIONS, {"of": drive_id})
     return [connection_of(row) for row in rows.mappings()]
+
+
+async def connection_in(connection: AsyncConnection, connection_id: str) -> Connection | None:
+    """Return a connection by its id, within a transaction; None where there is none (any more)."""
+    rows = await connection.execute(_CONNECTION, {"of": connection_id})
+    row = rows.mappings().one_or_none()
+    return None if row is None else connection_of(row)
 
 
 async def all_connections(catalog: Catalog) -> list[Connection]:

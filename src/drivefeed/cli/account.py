@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-account_app = typer.Typer(
+from drivefeed.cli.once import Commands
+
+account_app = Commands(
     name="account",
     help="Sign-ins to Microsoft: add, test, renew and remove them.",
     no_args_is_help=True,

@@ -11,6 +11,7 @@ import typer
 
 from drivefeed.account_parts import AccountParts, open_accounts
 from drivefeed.bootstrap import open_memory
+from drivefeed.catalog.account_removal import remove_account as remove_row
 from drivefeed.catalog.accounts import (
     Account,
     SignInKind,
@@ -19,7 +20,6 @@ from drivefeed.catalog.accounts import (
     find_account,
 )
 from drivefeed.catalog.accounts import add_account as add_row
-from drivefeed.catalog.accounts import remove_account as remove_row
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import ensure_key
 from drivefeed.catalog.orgs import all_orgs

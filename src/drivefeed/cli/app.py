@@ -9,13 +9,13 @@ from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from drivefeed.cli import backend, commands, connection, connections, key
 from drivefeed.cli.account import account_app
 from drivefeed.cli.context import DATA_VARIABLE, EXIT_TROUBLE, options
 from drivefeed.cli.misspelt import forget_values
 from drivefeed.cli.notices import notices_app
+from drivefeed.cli.once import Commands, OnceGroup
 from drivefeed.cli.org import org_app
 from drivefeed.cli.secrets import secrets_app
 from drivefeed.cli.usage import usage_app
@@ -39,7 +39,7 @@ def _without_values() -> Iterator[None]:
         raise
 
 
-class _Commands(TyperGroup):
+class _Commands(OnceGroup):
     """All commands; remembers which one was typed, and repeats nothing that was misspelt."""
 
     def make_context(self, *args: Any, **more: Any) -> Any:
@@ -61,7 +61,7 @@ class _Commands(TyperGroup):
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """What is loaded stays: looking through it every 700 objects is a tenth of the time to load it."""
 
-app = typer.Typer(
+app = Commands(
     name="drivefeed",
     cls=_Commands,
     help="Keeps OneDrive and SharePoint folders flowing into search: nothing lost, nothing twice.",

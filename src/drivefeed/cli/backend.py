@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from drivefeed.cli.once import Commands
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 SecretFile = Annotated[
     Path | None,
@@ -18,7 +20,7 @@ SecretFile = Annotated[
 ]
 Auth = Annotated[str, typer.Option(help="hmac (each request is signed) or bearer.")]
 
-app = typer.Typer(
+app = Commands(
     help="Ingestion backends behind the published contract (docs/backend-contract.md).",
     no_args_is_help=True,
 )

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from drivefeed import __version__, bootstrap
 from drivefeed.catalog.examination import has_sent
+from drivefeed.catalog.subscriptions import all_subscriptions
 from drivefeed.domain.errors import DrivefeedError
+from drivefeed.outward import outbound_of
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
+from drivefeed.services.checkups.notifications import look_at_address
 from drivefeed.services.checkups.queues import redis_findings
 
 if TYPE_CHECKING:
@@ -62,6 +65,14 @@ class PartChecks:
             remedy="Install what is missing: pip install 'drivefeed[local]' or [local,ocr].",
         )
 
+        if self._settings.notifications.url:
+            add(
+                "notifications",
+                self.notifications,
+                needs=["network"],
+                after=["catalog"],
+                remedy="Correct notifications.url; drives are asked for changes meanwhile.",
+            )
         if self._settings.backends:
             add(
                 "backends",
@@ -113,6 +124,19 @@ class PartChecks:
         if not answer.is_success:
             return [red("web", f"{url} answers {answer.status_code}.", remedy)]
         return [green("web", f"The status page answers at {url}.")]
+
+    async def notifications(self) -> list[Finding]:
+        """Call the address under which Microsoft is to call, as Microsoft does at first."""
+        doctor = self._doctor
+        known = await all_subscriptions(doctor.catalog) if doctor.catalog is not None else []
+        found = await look_at_address(
+            self._settings.notifications.url,
+            outbound_of(self._settings),
+            subscription_id=known[0].subscription_id if known else None,
+            token=f"Validation: drivefeed doctor {doctor.around.ids.new()}",
+            is_running=doctor.client is not None,
+        )
+        return [found]
 
     async def queue(self) -> list[Finding]:
         """Ask Redis whether it answers and is set up as a queue has to be."""

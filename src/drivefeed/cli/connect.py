@@ -188,21 +188,22 @@ def _tell(outcome: Outcome) -> None:
         for option, before, after in outcome.changes:
             say(f"{option}: {escape(before)} → {escape(after)}", indent=2)
     else:
-        say(f"It is connected already, as '{escape(choice.same.name)}'; nothing changes.")
+        say(f"It is connected already, as '{escape(choice.same.name)}'.")
     tell_plan(outcome.plan, with_options=False, with_change=outcome.is_news)
     _tell_end(outcome)
 
 
 def _tell_end(outcome: Outcome) -> None:
-    if not outcome.applied:
-        if outcome.is_news:
-            say("Nothing was changed. Say the same with --apply to connect it.")
-        return
-    if outcome.is_news:
+    if not outcome.is_news:
+        verb = "was changed" if outcome.applied else "would change"
+        say(f"Nothing {verb}: '{escape(outcome.name)}' is connected with these options already.")
+    elif outcome.applied:
         verb = "Changed" if outcome.choice.same is not None else "Connected"
         when = "it begins now" if outcome.runs else "it begins once a daemon runs ('drivefeed up')"
         say(f"[green]{verb}:[/] '{escape(outcome.name)}'; {when}.")
         say("[dim]Watch it with 'drivefeed status'.[/]")
+    else:
+        say("Nothing was changed. Say the same with --apply to connect it.")
 
 
 def _facts(choice: Choice) -> Iterator[tuple[str, str]]:

@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from drivefeed.cli.once import Commands
 from drivefeed.cli.policy_flags import with_policy_flags
 
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 _Which = Annotated[str, typer.Argument(help="Name or id of a connection.")]
 
-app = typer.Typer(
-    name="connection", help="Look at a connection and change it.", no_args_is_help=True
-)
+app = Commands(name="connection", help="Look at a connection and change it.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from drivefeed.cli.once import Commands
+
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 _File = Annotated[Path, typer.Argument(help="A TOML file with [[connections]].", readable=False)]
 _Prune = Annotated[
@@ -21,7 +23,7 @@ _Count = Annotated[
     typer.Option("--count", help="Count what would be imported as well; lists whole libraries."),
 ]
 
-app = typer.Typer(
+app = Commands(
     name="connections", help="Declare many connections in one file.", no_args_is_help=True
 )
 

@@ -15,17 +15,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.ports import Embedder
 
-_NAMES: dict[str, str] = {}
+
+def typed_as(names: Mapping[str, str]) -> Naming:
+    """Return what calls fields by the options that give them.
+
+    Args:
+        names: how an option is typed that is not called like its field.
+    """
+
+    def naming(*fields: str) -> str:
+        return " or ".join(names.get(one, "--" + one.replace("_", "-")) for one in fields)
+
+    return naming
 
 
-def check_fields(fields: Mapping[str, Any], names: Mapping[str, str] = _NAMES) -> None:
+def check_fields(fields: Mapping[str, Any], naming: Naming) -> None:
     """Refuse what cannot be, before anybody is asked.
 
     Args:
         fields: by their names in the settings.
-        names: how an option is typed that is not called like its setting.
+        naming: calls them as they are typed.
 
     Raises:
         typer.BadParameter: naming the option.
@@ -33,9 +45,6 @@ def check_fields(fields: Mapping[str, Any], names: Mapping[str, str] = _NAMES) -
     from pydantic import ValidationError
 
     from drivefeed.setting_sections import EmbeddingSettings
-
-    def typed(field: str) -> str:
-        return names.get(field, "--" + field.replace("_", "-"))
 
     try:
         EmbeddingSettings(**fields)
@@ -45,20 +54,19 @@ def check_fields(fields: Mapping[str, Any], names: Mapping[str, str] = _NAMES) -
         if field == "provider":
             *others, last = PROVIDERS
             words = f"is one of {', '.join(others)} or {last}."
-            raise typer.BadParameter(f"{typed(field)} {words}") from None
-        raise typer.BadParameter(f"{typed(field)}: {first['msg']}.") from None
+            raise typer.BadParameter(f"{naming(field)} {words}") from None
+        raise typer.BadParameter(f"{naming(field)}: {first['msg']}.") from None
     url = fields.get("base_url", "")
     if not url:
         return
-    option = typed("base_url")
+    option = naming("base_url")
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise typer.BadParameter(f"{option} begins with http:// or https:// and names a host.")
     if parts.username or parts.password or parts.query:
-        key = names.get("api_key", "--key-file or --key-stdin")
         raise typer.BadParameter(
             f"{option} is shown and logged, so it may hold no user, password or query; give a key "
-            f"with {key}."
+            f"with {naming('api_key')}."
         )
 
 

@@ -15,11 +15,11 @@ from pydantic import SecretStr
 
 from drivefeed.catalog.collections import collections_of
 from drivefeed.cli.context import SETTINGS_NAME, settings_file
-from drivefeed.cli.embedding_way import check_fields, read_key, try_embedder
+from drivefeed.cli.embedding_way import check_fields, read_key, try_embedder, typed_as
 from drivefeed.cli.output import on_terminal, say
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
-from drivefeed.embedding import index_name, made_by, open_setting
+from drivefeed.embedding import index_name, made_by, open_asked
 from drivefeed.indexer.providers import HERE, LOCAL, PROVIDERS
 
 if TYPE_CHECKING:
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from drivefeed.setting_sections import EmbeddingSettings
     from drivefeed.settings import Settings
 
-_OPTIONS: Final = {
-    "provider": "--embedding",
-    "model": "--embedding-model",
-    "base_url": "--embedding-url",
-    "dimension": "--embedding-dimension",
-    "api_key": "--embedding-key-file or --embedding-key-stdin",
-}
+_OPTIONS: Final = typed_as(
+    {
+        "provider": "--embedding",
+        "model": "--embedding-model",
+        "base_url": "--embedding-url",
+        "dimension": "--embedding-dimension",
+        "api_key": "--embedding-key-file or --embedding-key-stdin",
+    }
+)
 _PRIVATE: Final = 0o600
 
 
@@ -119,7 +121,7 @@ async def try_wish(settings: Settings, catalog: Catalog, wish: EmbeddingSettings
     Raises:
         PartDown, NeedsAttention, Throttled, Transient: with a sentence that says what is wrong.
     """
-    embedder = open_setting(settings, catalog, wish)
+    embedder = open_asked(settings, catalog, wish, _OPTIONS)
     made = made_by("", embedder)
     await try_embedder(embedder)
     active = (await collections_of(catalog, index_name(settings))).active

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from drivefeed.cli.context import existing_catalog, existing_settings, os_user, run
+from drivefeed.cli.once import Commands
 from drivefeed.domain.visible import visible
 from drivefeed.web.door import word_of_page
 
@@ -29,7 +30,7 @@ _ANSWERS_WITHIN: Final = 1.0
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Org = Annotated[str | None, typer.Option(help="Whose key; needed where there are several.")]
 
-app = typer.Typer(help="API keys, and links that sign a browser in once.", no_args_is_help=True)
+app = Commands(help="API keys, and links that sign a browser in once.", no_args_is_help=True)
 
 
 @app.command("create")

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from drivefeed.cli.once import Commands
+
 if TYPE_CHECKING:
     from drivefeed.services.notices import Channel
 
-notices_app = typer.Typer(
+notices_app = Commands(
     help="Show what needs somebody and who was told; try a channel.", invoke_without_command=True
 )
 

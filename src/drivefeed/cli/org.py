@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from drivefeed.cli.once import Commands
+
 if TYPE_CHECKING:
     from drivefeed.catalog.orgs import Org
 
-org_app = typer.Typer(
+org_app = Commands(
     name="org",
     help="Organizations: each has its own accounts, documents and usage.",
     no_args_is_help=True,

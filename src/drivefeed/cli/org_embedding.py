@@ -15,7 +15,7 @@ from drivefeed.catalog.listing import org_named
 from drivefeed.catalog.org_embeddings import Choice, Wish
 from drivefeed.catalog.reindexing import documents_of
 from drivefeed.cli.context import existing_settings, os_user, run
-from drivefeed.cli.embedding_way import check_fields, read_key, try_embedder
+from drivefeed.cli.embedding_way import check_fields, read_key, try_embedder, typed_as
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
 from drivefeed.embedding import index_name
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.settings import Settings
 
+_OPTIONS: Final = typed_as({"api_key": "--key-file or --key-stdin"})
 _PLACE: Final = frozenset({"provider", "model", "base_url"})
 
 
@@ -129,7 +130,7 @@ async def _work(org: str, asked: Asked) -> Standing:
         wanted = before
         if asked.is_change:
             wish = _wish(asked, before.wish if before else None)
-            await try_embedder(embeddings.embedder_of(wish))
+            await try_embedder(embeddings.embedder_of(wish, _OPTIONS))
             if asked.plan:
                 stays = before is not None and before.wish.vectors == wish.vectors
                 choice_id = before.choice_id if before is not None and stays else ""
@@ -190,7 +191,7 @@ def _wish(asked: Asked, before: Wish | None) -> Wish:
             **fields,
         }
         key = key or before.api_key
-    check_fields(fields)
+    check_fields(fields, _OPTIONS)
     options = {name: value for name, value in fields.items() if name not in _PLACE}
     return Wish(
         fields["provider"], fields.get("model", ""), fields.get("base_url", ""), options, key

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from drivefeed.cli.context import EXIT_NOT_CLEAN
+from drivefeed.cli.once import Commands
 
 if TYPE_CHECKING:
     from drivefeed.secrets.ring import KeyRing
 
-secrets_app = typer.Typer(
+secrets_app = Commands(
     name="secrets",
     help="The keys that seal secrets in the catalog.",
     no_args_is_help=True,

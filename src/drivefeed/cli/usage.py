@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from drivefeed.cli.once import Commands
+
 if TYPE_CHECKING:
     from drivefeed.catalog.recount import Recount
     from drivefeed.catalog.usage import Usage
 
-usage_app = typer.Typer(
+usage_app = Commands(
     help="Pages: what is used, held and free; statement, limit, corrections.",
     invoke_without_command=True,
 )

@@ -23,6 +23,7 @@ BY_LICENCES: Final = (
 SMALLEST_MINUTE: Final = BY_LICENCES[0][1]
 _DAY_OF_A_MINUTE: Final = BY_LICENCES[0][2] // BY_LICENCES[0][1]
 """A day's units are so many minutes' units, whatever the tenant's size."""
+_MINUTES_OF_A_DAY: Final = 1_440
 
 COST_ONE: Final = 1
 """Units of a single item, of delta with a token, and of a download."""
@@ -93,6 +94,11 @@ class Budget:
     def our_day(self) -> int:
         """Units in 24 hours that we spend."""
         return int((self.day or self.minute * _DAY_OF_A_MINUTE) * self.share)
+
+    def minutes_for(self, units: int) -> float:
+        """Return how many minutes so many units take at least, if nothing else is asked for."""
+        full_days = max(units - 1, 0) // max(self.our_day, 1)
+        return max(units / (self.minute * self.share), full_days * _MINUTES_OF_A_DAY)
 
     def part(self, fraction: float) -> Budget:
         """Return the budget of one who may spend only a fraction of our share."""

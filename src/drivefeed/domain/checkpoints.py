@@ -19,6 +19,7 @@ COMMITS: dict[str, str] = {
     "account.accept": "An account signs in by its new certificate alone.",
     "account.add": "An account is added, with its credential.",
     "account.change": "An account gets other facts or another credential.",
+    "account.clear": "Some of what an account that goes had listed for plans is forgotten.",
     "account.declare": "An account of the settings is made known.",
     "account.ensure": "The account that a connection names is there.",
     "account.offer": "An account gets a new certificate beside its sign-in.",

@@ -47,6 +47,7 @@ class Entry:
 
     Attributes:
         line: where it begins in the file.
+        lines: where its values stand, by their keys; those that the file's defaults give, there.
         label: its name, or its number where it has none.
         url, site, library, drive_id, folder: its place, as it was written; a URL alone, or a site
             with a library, or a drive, each of these with a folder below.
@@ -68,10 +69,12 @@ class Entry:
     written: Mapping[str, Any] = field(default_factory=dict)
     has_place: bool = True
     is_named: bool = True
+    lines: Mapping[str, int] = field(default_factory=dict)
 
-    def problem(self, sentence: str) -> Problem:
-        """Return a problem with this entry."""
-        return Problem(self.line, self.label, sentence)
+    def problem(self, sentence: str, *keys: str) -> Problem:
+        """Return a problem with this entry: in the line of the first key that has one."""
+        lines = (self.lines[key] for key in keys if key in self.lines)
+        return Problem(next(lines, self.line), self.label, sentence)
 
 
 def read_declared(
@@ -109,13 +112,15 @@ def read_declared(
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines, start=1) if _HEAD.match(line)]
     starts += [1] * (len(tables) - len(starts))
+    given = {key: at for key in defaults if (at := _line_of(text, key)) is not None}
     entries: list[Entry] = []
     for number, (table, line) in enumerate(zip(tables, starts, strict=False), start=1):
         entry, wrong = _entry(lines, number, line, {**defaults, **table}, own=set(table), now=now)
+        entry = replace(entry, lines={**given, **entry.lines})
         name = entry.written.get("backend", EMBEDDED)
         if name not in backends:
             sentence = f"backend is '{name}'; allowed: {', '.join(backends)}."
-            wrong.append(Problem(_line_within(lines, line, "backend"), entry.label, sentence))
+            wrong.append(entry.problem(sentence, "backend"))
         problems += wrong
         entries.append(entry)
     entries, wrong = _named_once(entries)
@@ -180,6 +185,7 @@ def _entry(
         written=written,
         has_place=not misplaced and not odd - {"name"},
         is_named="name" not in odd,
+        lines={key: _line_within(lines, line, key) for key in own},
         **{"folder": "", **texts},
     )
     return entry, problems
@@ -206,7 +212,7 @@ def _named_once(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
         first = one if one.name is None else seen.setdefault(one.name.casefold(), one)
         if first is not one:
             sentence = f"The name is that of the entry in line {first.line} as well."
-            problems.append(one.problem(sentence))
+            problems.append(one.problem(sentence, "name"))
         found.append(one if first is one else replace(one, is_named=False))
     return found, problems
 

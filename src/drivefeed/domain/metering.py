@@ -50,11 +50,6 @@ def estimated_pages(ending: str, size: int | None) -> int:
     return max(1, ceil((size or 0) / BYTES_PER_PAGE.get(ending, OTHER_BYTES_PER_PAGE)))
 
 
-def minutes_at(units: int, *, per_minute: int, share: float) -> float:
-    """Return how long so many resource units take at our share of Microsoft's limit."""
-    return units / (per_minute * share)
-
-
 @dataclass(frozen=True, slots=True)
 class Balance:
     """How the pages of an organization stand.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.domain.metering import RU_OF_A_DOWNLOAD, estimated_pages, minutes_at
+from drivefeed.domain.metering import RU_OF_A_DOWNLOAD, estimated_pages
 from drivefeed.domain.scope import LABELLED_TYPES, ending
 
 if TYPE_CHECKING:
@@ -217,7 +217,3 @@ class Tally:
     def units(self) -> int:
         """Resource units of what has to be downloaded."""
         return (self.files - self.present) * RU_OF_A_DOWNLOAD
-
-    def minutes(self, *, per_minute: int, share: float) -> float:
-        """Return how long the downloads take at our share of Microsoft's limit."""
-        return minutes_at(self.units, per_minute=per_minute, share=share)

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.embed_naming import in_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from drivefeed.indexer.embed_naming import Naming
 
 LONGEST_CHUNK: Final = 400
 """Tokens; a longer text makes a blurred vector, whatever the model could take."""
@@ -77,6 +80,7 @@ def describe_model(
     tokens: int | None = None,
     query_prefix: str | None = None,
     document_prefix: str | None = None,
+    naming: Naming = in_settings,
 ) -> Model:
     """Return what is known of a model; what the settings say wins.
 
@@ -92,7 +96,7 @@ def describe_model(
     if wide is None:
         raise NeedsAttention(
             f"How many numbers a vector of the embedding model '{name}' has is not known. Say it "
-            "as 'dimension' of the embedding, in the settings or with 'drivefeed org embedding'.",
+            f"as {naming('dimension')}.",
             reason=Reason.MISCONFIGURED,
         )
     return Model(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
     from drivefeed.indexer.embed_models import Model
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.indexer.embed_protocols import WireProtocol
 
 _DEFAULT_WAIT_SECONDS: Final = 5.0
@@ -41,7 +42,13 @@ class TooLongError(Transient):
 
 
 def refusal(
-    answer: httpx.Response, texts: Sequence[str], protocol: WireProtocol, model: Model, where: str
+    answer: httpx.Response,
+    texts: Sequence[str],
+    protocol: WireProtocol,
+    model: Model,
+    *,
+    where: str,
+    naming: Naming,
 ) -> DrivefeedError:
     """Return the error for an answer that is no success.
 
@@ -51,6 +58,7 @@ def refusal(
         protocol: knows the key, which is never repeated either.
         model: what was asked for.
         where: the address, as it may be shown.
+        naming: calls what has to be corrected as it was given.
     """
     status, words = answer.status_code, _words_of(answer, texts, protocol)
     if status == _TOO_MANY and "insufficient_quota" not in words:
@@ -65,7 +73,7 @@ def refusal(
         )
     if status in _TOO_LONG and _says_too_long(words):
         return TooLongError(f"A text is too long for the model '{model.name}' at {where}: {words}")
-    if remedy := _remedy(status, protocol, model):
+    if remedy := _remedy(status, protocol, model, naming):
         return NeedsAttention(
             f"The embedding service at {where} refuses (HTTP {status}): {words} {remedy}",
             reason=Reason.MISCONFIGURED,
@@ -73,20 +81,13 @@ def refusal(
     return Transient(f"The embedding service at {where} refused (HTTP {status}): {words}")
 
 
-def _remedy(status: int, protocol: WireProtocol, model: Model) -> str:
+def _remedy(status: int, protocol: WireProtocol, model: Model, naming: Naming) -> str:
     if status == _TOO_MANY:
         return "Raise the limit or the budget of the account."
     if status in _WRONG_KEY:
-        return (
-            "Check 'api_key' of the embedding in the settings, or give an organization's own anew "
-            "with 'drivefeed org embedding'."
-        )
+        return f"Check {naming('api_key')}."
     if status == _NO_SUCH:
-        return (
-            "Check 'base_url' and 'model' of the embedding, in the settings or with 'drivefeed org "
-            "embedding'"
-            f"{protocol.remedy(model)}."
-        )
+        return f"Check {naming('base_url', 'model')}{protocol.remedy(model)}."
     return ""
 
 

@@ -18,6 +18,7 @@ import httpx
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown, Throttled, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import redact
+from drivefeed.indexer.embed_naming import in_settings
 from drivefeed.indexer.embed_refusals import TooLongError, refusal
 from drivefeed.indexer.embed_tokens import estimate_tokens
 from drivefeed.indexer.vectors.payload import clean
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from drivefeed.indexer.embed_models import Model
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.indexer.embed_protocols import WireProtocol
     from drivefeed.ports import Clock
 
@@ -47,6 +49,7 @@ class RemoteEmbedder:
         clock: for waiting.
         open_client: makes the HTTP client, with proxy and certificates as configured.
         batch: the most texts of a request.
+        naming: calls what has to be corrected as it was given.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class RemoteEmbedder:
         clock: Clock,
         open_client: Callable[[], httpx.AsyncClient],
         batch: int = DEFAULT_BATCH,
+        naming: Naming = in_settings,
     ) -> None:
         self._protocol = protocol
         self._model = model
@@ -66,6 +70,7 @@ class RemoteEmbedder:
         self._clock = clock
         self._open_client = open_client
         self._batch = batch
+        self._naming = naming
         self._client: httpx.AsyncClient | None = None
         self._turn = asyncio.Lock()
         self._opening = asyncio.Lock()
@@ -200,7 +205,14 @@ class RemoteEmbedder:
                 part=Part.INDEX,
             ) from error
         if answer.status_code != _OK:
-            raise refusal(answer, texts, self._protocol, self._model, self._where)
+            raise refusal(
+                answer,
+                texts,
+                self._protocol,
+                self._model,
+                where=self._where,
+                naming=self._naming,
+            )
         return self._vectors(answer, len(texts))
 
     async def _opened(self) -> httpx.AsyncClient:
@@ -229,8 +241,8 @@ class RemoteEmbedder:
             if len(vector) != self.dimension:
                 raise NeedsAttention(
                     f"The model '{self.name}' at {self._where} gives vectors of {len(vector)}"
-                    f" numbers, but {self.dimension} are expected. Correct the model or the"
-                    " dimension of the embedding, in the settings or by 'drivefeed org embedding'.",
+                    f" numbers, but {self.dimension} are expected. Correct"
+                    f" {self._naming('model', 'dimension')}.",
                     reason=Reason.MISCONFIGURED,
                 )
             if not all(map(math.isfinite, vector)):

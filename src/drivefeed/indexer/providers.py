@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
+from drivefeed.indexer.embed_naming import in_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import httpx
 
+    from drivefeed.indexer.embed_naming import Naming
     from drivefeed.indexer.embed_protocols import WireProtocol
     from drivefeed.ports import Clock, Embedder
 
@@ -37,6 +39,7 @@ class EmbeddingChoice:
         shorten: ask an OpenAI-compatible service for vectors of ``dimension`` numbers.
         batch: the most texts of a request.
         timeout_seconds: for one request.
+        naming: calls these fields as they were given, in sentences on what has to be corrected.
     """
 
     provider: str = LOCAL
@@ -50,6 +53,7 @@ class EmbeddingChoice:
     shorten: bool = False
     batch: int = 32
     timeout_seconds: float = 60.0
+    naming: Naming = field(default=in_settings, compare=False)
 
     def __repr__(self) -> str:
         return f"EmbeddingChoice({self.provider!r}, {self.model!r})"
@@ -94,7 +98,7 @@ def _remote(
     if not choice.model:
         raise NeedsAttention(
             f"The embedding provider '{choice.provider}' needs the name of a model. Say it as "
-            "'model' of the embedding, in the settings or with 'drivefeed org embedding'.",
+            f"{choice.naming('model')}.",
             reason=Reason.MISCONFIGURED,
         )
     model = describe_model(
@@ -103,6 +107,7 @@ def _remote(
         tokens=choice.max_tokens,
         query_prefix=choice.query_prefix,
         document_prefix=choice.document_prefix,
+        naming=choice.naming,
     )
     if choice.provider == OPENAI:
         protocol: WireProtocol = OpenAi(api_key=choice.api_key, shorten=choice.shorten)
@@ -117,6 +122,7 @@ def _remote(
         clock=clock,
         open_client=lambda: open_client(choice.timeout_seconds),
         batch=choice.batch,
+        naming=choice.naming,
     )
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from drivefeed.catalog.declared import Declared, all_known, apply_declared, place_key
 from drivefeed.domain.declared import read_declared
-from drivefeed.domain.errors import DrivefeedError
 from drivefeed.domain.model import Policy
 from drivefeed.domain.policies import declared_policy, differences
 from drivefeed.domain.remote import RemoteDrive
-from drivefeed.services.naming_places import find_place, unreadable_address
+from drivefeed.services.naming_places import find_place
 from drivefeed.services.plan import figures_of, plan_connection
 
 if TYPE_CHECKING:
@@ -75,21 +74,12 @@ async def plan_declared(parts: Places, text: str, *, count: bool = False) -> Dec
     entries, problems = read_declared(text, now=catalog.clock.now(), backends=parts.backends.names)
     at_a_time = asyncio.Semaphore(_AT_A_TIME)
 
-    async def find(entry: Entry) -> tuple[Entry, Found | list[str]]:
+    async def find(entry: Entry) -> tuple[Entry, Found | list[Problem]]:
         async with at_a_time:
-            try:
-                return entry, await find_place(parts, entry)
-            except DrivefeedError as error:
-                # Whichever account is asked: an address that cannot be read is told as well.
-                return entry, list(dict.fromkeys([str(error), *unreadable_address(entry)]))
+            return entry, await find_place(parts, entry)
 
     found = await asyncio.gather(*(find(entry) for entry in entries))
-    problems += [
-        entry.problem(sentence)
-        for entry, wrong in found
-        if isinstance(wrong, list)
-        for sentence in wrong
-    ]
+    problems += [one for _, wrong in found if isinstance(wrong, list) for one in wrong]
     known = await all_known(catalog)
     steps = [
         (entry, _step(parts, entry, place, known))
@@ -206,7 +196,8 @@ def _collisions(steps: Sequence[tuple[Entry, Step]], known: Iterable[Known]) -> 
             problems.append(
                 entry.problem(
                     f"Another connection is called '{step.wanted.name}' already; allowed: a name "
-                    "that no other connection has."
+                    "that no other connection has.",
+                    "name",
                 )
             )
     return problems

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention
 from drivefeed.domain.reasons import Reason
@@ -16,13 +17,23 @@ from drivefeed.sources.graph.resolve import resolve
 from drivefeed.sources.graph.sites import own_host, site_by_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from drivefeed.catalog.routes import Route
-    from drivefeed.domain.declared import Entry
+    from drivefeed.domain.declared import Entry, Problem
+    from drivefeed.sources.graph.browse import Library, Site
     from drivefeed.sources.graph.folders import ResolvedFolder
     from drivefeed.sources.graph.looking import Look
-    from drivefeed.sources.graph.places import Address
     from drivefeed.sources.graph.source import GraphSource
     from drivefeed.stages.backends import Backends
+
+_OF_A_FOLDER: Final = frozenset(
+    {
+        *(Reason.FOLDER_GONE, Reason.PACKAGE, Reason.SHORTCUT, Reason.UNKNOWN_KIND),
+        Reason.MISCONFIGURED,  # it is a file
+    }
+)
+"""What can be wrong below a drive that was found."""
 
 
 class Places(Planning, Protocol):
@@ -47,51 +58,94 @@ class Found:
     route: Route
 
 
-async def find_place(parts: Places, entry: Entry) -> Found:
+class _Wrong(Exception):
+    """A value of an entry is wrong: one of ``keys``, of which the first that is given counts."""
+
+    def __init__(self, error: DrivefeedError, *keys: str) -> None:
+        super().__init__(str(error))
+        self.keys = keys
+
+
+@contextmanager
+def _because_of(*keys: str) -> Iterator[None]:
+    try:
+        yield
+    except DrivefeedError as error:
+        raise _Wrong(error, *keys) from error
+
+
+async def find_place(parts: Places, entry: Entry) -> Found | list[Problem]:
     """Find the folder of an entry through the first of its accounts that may read it.
 
-    Raises:
-        NeedsAttention: there is no such account or no such folder, or it may not be read.
-        DrivefeedError: Microsoft Graph could not be asked.
+    Returns:
+        It, or what is wrong with the entry, each at the value that is: there is no such account or
+        no such folder, it may not be read, or Microsoft Graph could not be asked.
     """
-    routes = await routes_for(parts.catalog, parts.accounts, account=entry.account, org=entry.org)
-    last: DrivefeedError | None = None
-    for route in routes:
-        look = await parts.source.look(route.account_id)
-        try:
-            return Found(await resolve(look, await _address_of(look, entry)), route)
-        except DrivefeedError as error:
-            last = last or error
-    assert last is not None
-    raise last
-
-
-def unreadable_address(entry: Entry) -> list[str]:
-    """Return what is wrong with the address that an entry is named by; nobody is asked."""
+    wrong: list[_Wrong] = []
     try:
-        if entry.url is not None:
-            parse_address(entry.url)
-        elif entry.site is not None:
-            _site_of(entry)
-    except DrivefeedError as error:
-        return [str(error)]
-    return []
+        _check_address(entry)
+    except _Wrong as error:
+        # Whichever account is asked, and also where there is none to ask.
+        wrong.append(error)
+    try:
+        with _because_of("account", "org"):
+            routes = await routes_for(
+                parts.catalog, parts.accounts, account=entry.account, org=entry.org
+            )
+        if not wrong:
+            return await _find(parts, entry, routes)
+    except _Wrong as error:
+        wrong.append(error)
+    return [entry.problem(str(error), *error.keys) for error in wrong]
 
 
-async def _address_of(look: Look, entry: Entry) -> Address:
-    folder = names_of(entry.folder)
+async def _find(parts: Places, entry: Entry, routes: Sequence[Route]) -> Found:
+    first: _Wrong | None = None
+    for route in routes:
+        try:
+            with _because_of("account"):
+                look = await parts.source.look(route.account_id)
+            return Found(await _folder_of(look, entry), route)
+        except _Wrong as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _check_address(entry: Entry) -> None:
     if entry.url is not None:
-        return parse_address(entry.url)
-    if entry.drive_id is not None:
-        return DrivePath(entry.drive_id, path=folder)
-    return DrivePath(await _library(look, entry), path=folder)
+        with _because_of("url"):
+            parse_address(entry.url)
+    elif entry.site is not None:
+        with _because_of("site"):
+            _site_of(entry)
+
+
+async def _folder_of(look: Look, entry: Entry) -> ResolvedFolder:
+    if entry.url is not None:
+        with _because_of("url"):
+            return await resolve(look, parse_address(entry.url))
+    drive_id = entry.drive_id or await _library(look, entry)
+    try:
+        return await resolve(look, DrivePath(drive_id, path=names_of(entry.folder)))
+    except NeedsAttention as error:
+        below = ("folder",) if error.reason in _OF_A_FOLDER else ()
+        raise _Wrong(error, *below, "drive_id", "library") from error
+    except DrivefeedError as error:
+        raise _Wrong(error, "drive_id", "library") from error
 
 
 async def _library(look: Look, entry: Entry) -> str:
     """Return the drive id of the library that an entry names by its site and its title."""
-    address = _site_of(entry)
-    site = await site_by_path(look, address.host or await own_host(look), address.path)
-    known = await browse.libraries(look, site)
+    with _because_of("site"):
+        address = _site_of(entry)
+        site = await site_by_path(look, address.host or await own_host(look), address.path)
+        known = await browse.libraries(look, site)
+    with _because_of("library"):
+        return _among(known, site, entry)
+
+
+def _among(known: Sequence[Library], site: Site, entry: Entry) -> str:
     wanted = (entry.library or "").casefold()
     for one in known:
         if wanted in {one.name.casefold(), one.web_url.rpartition("/")[2].casefold()}:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.budget import Budget
     from drivefeed.domain.model import Policy
     from drivefeed.ports import Source
     from drivefeed.sources.graph.account import GraphAccount
@@ -35,16 +36,10 @@ if TYPE_CHECKING:
 
 
 class Pace(Protocol):
-    """The settings that a plan needs: Microsoft's limit, our share of it, and how often we ask."""
+    """The settings that a plan needs: what we may spend at Microsoft, and how often we ask."""
 
-    @property
-    def ru_per_minute(self) -> int:
-        """Resource units a minute that Microsoft grants."""
-        ...
-
-    @property
-    def ru_share(self) -> float:
-        """The part of them that we spend."""
+    def budget_of(self, tenant: str) -> Budget:
+        """Return what our app may spend in a tenant, by its id or domain."""
         ...
 
     @property
@@ -202,7 +197,7 @@ async def _planned(
             "lies in, and name it with --include.",
             reason=Reason.MISCONFIGURED,
         )
-    tally, known, settings = counted.tally, counted.known, parts.settings
+    tally, known = counted.tally, counted.known
     (usage,) = await usage_of(parts.catalog, drive.org_id)
     is_ours = parts.backends.usage_owner(policy.backend) == OURS
     return Plan(
@@ -227,13 +222,20 @@ async def _planned(
         free_pages=usage.free if is_ours else None,
         shared=None if tally.sharing_unknown else tally.shared,
         units=tally.units,
-        minutes=tally.minutes(per_minute=settings.ru_per_minute, share=settings.ru_share),
+        minutes=_budget_of(parts, drive.account_id).minutes_for(tally.units),
         types=tally.types,
         skipped=tally.skipped,
         first=tuple(tally.first),
         emptiness=await _emptiness(parts.source, drive, counted),
         change=counted.change,
     )
+
+
+def _budget_of(parts: Planning, account_id: str) -> Budget:
+    """Return what the gate in front of an account reckons with."""
+    account = parts.accounts.get(account_id)
+    # One that cannot be used for now has no tenant here; its budget is as everywhere then.
+    return parts.settings.budget_of(account.app[0] if account is not None else "")
 
 
 async def _emptiness(source: Source, drive: Drive, counted: Counted) -> Emptiness | None:

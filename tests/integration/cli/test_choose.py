@@ -140,7 +140,12 @@ def test_applied_twice_it_is_connected_once(typed: Typed) -> None:
     (first,) = connections(typed)
     assert json.loads(first["policy"])["types"] == ["pdf"]
     again = typed("connect", f"{LIBRARY}/Trials", "--account", "wide", "--apply")
-    assert "It is connected already, as 'Trials'; nothing changes." in again
+    assert "It is connected already, as 'Trials'." in again
+    assert again.rstrip().endswith(
+        "Nothing was changed: 'Trials' is connected with these options already."
+    )
+    planned = typed("connect", f"{LIBRARY}/Trials", "--account", "wide", "--types", "pdf")
+    assert planned.rstrip().endswith("'Trials' is connected with these options already.")
     assert "No file comes in" not in again
     assert " -0 " not in again, "what is not listed yet is no change"
     assert connections(typed) == [first]

@@ -140,15 +140,26 @@ def test_what_cannot_be_is_told_at_once_and_makes_nothing(
 
 @pytest.mark.parametrize(
     ("fault", "sentence"),
-    [(Fault(status=401), "key"), (Fault(dimension=32), "32"), (Fault(status=404), "'model'")],
+    [
+        (Fault(status=401), "Check --embedding-key-file or --embedding-key-stdin."),
+        (Fault(dimension=32), "Correct --embedding-model or --embedding-dimension."),
+        (Fault(status=404), "Check --embedding-url or --embedding-model."),
+    ],
 )
-def test_a_service_that_does_not_do_is_told_and_not_written(
+def test_a_service_that_does_not_do_is_told_by_the_options_and_not_written(
     home: Home, service: EmbeddingService, fault: Fault, sentence: str
 ) -> None:
     service.faults = [fault]
     said = home.init(*service_words(service), "--embedding-key-stdin", typed=KEY, ok=(3,))
     assert sentence in said
     assert KEY not in said
+    assert "settings" not in said
+    assert not home.settings.exists()
+
+
+def test_a_model_that_nobody_knows_asks_for_its_dimension_by_the_option(home: Home) -> None:
+    said = home.init("--embedding", "ollama", "--embedding-model", "unheard-of", ok=(3,))
+    assert "is not known. Say it as --embedding-dimension." in said
     assert not home.settings.exists()
 
 

@@ -97,19 +97,26 @@ def test_what_cannot_work_is_refused_and_not_remembered(desk: Desk) -> None:
     ours = ("org", "embedding", "ours")
     service = desk.service_of
     refusals = {
-        "Check 'api_key'": desk.words(*ours, *service(), typed="wrong-key", ok=(3,)),
-        "gives vectors of 64 numbers, but 63 are expected": desk.words(
+        "Check --key-file or --key-stdin.": desk.words(
+            *ours, *service(), typed="wrong-key", ok=(3,)
+        ),
+        "but 63 are expected. Correct --model or --dimension.": desk.words(
             *ours, *service(dimension=63), typed=KEY, ok=(3,)
         ),
         "did not answer": desk.words(
             *ours, *service(**{"base-url": "http://127.0.0.1:9/v1"}), typed=KEY, ok=(3,)
         ),
-        "'dimension' of the embedding": desk.words(
+        "is not known. Say it as --dimension.": desk.words(
             *ours, "--provider", "openai", "--model", "unheard-of", ok=(3,)
         ),
-        "needs the name of a model": desk.words(*ours, "--provider", "openai", ok=(3,)),
+        "needs the name of a model. Say it as --model.": desk.words(
+            *ours, "--provider", "openai", ok=(3,)
+        ),
         "may hold no user, password or query": desk.words(
             *ours, *service(**{"base-url": "http://a:b@127.0.0.1/v1"}), typed=KEY, ok=(2,)
+        ),
+        "Check --base-url or --model.": desk.words(
+            *ours, *service(model="absent"), typed=KEY, ok=(3,)
         ),
         "begins with http:// or https://": desk.words(
             *ours, *service(**{"base-url": "ftp://host"}), typed=KEY, ok=(2,)

@@ -259,7 +259,10 @@ def test_accounts_go_when_nothing_needs_them(desk: Desk) -> None:
     desk("account", "add", "app", *desk.place, "--secret-stdin", "--no-test", typed=secret)
     taken = desk("account", "add", "app", *desk.place, "--secret-stdin", typed=secret, ok=[3])
     assert "There is an account 'app' already" in taken.stderr
+    desk("connect", desk.sim.endpoints.drives[0].web_url)
+    assert desk.rows("SELECT count(*) AS n FROM drives") == [{"n": 1}]
     desk("account", "remove", "app")
+    assert desk.rows("SELECT count(*) AS n FROM drives") == [{"n": 0}]
     told = desk.rows("SELECT action, before, after FROM audit_log WHERE action LIKE 'account.%'")
     assert [one["action"] for one in told] == ["account.added", "account.removed"]
     assert secret not in json.dumps(told)

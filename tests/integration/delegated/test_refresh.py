@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import update
 
 from drivefeed.catalog.access_tables import credentials
+from drivefeed.catalog.account_removal import remove_account
 from drivefeed.catalog.account_states import AccountState
 from drivefeed.catalog.accounts import (
     add_account,
     change_account,
     declare_account,
     find_account,
-    remove_account,
 )
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import CredentialKind

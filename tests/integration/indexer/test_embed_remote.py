@@ -151,8 +151,8 @@ async def test_a_slow_service_is_not_waited_for_without_end(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"api_key": "wrong"}, "Check 'api_key'"),
-        ({"model": "absent"}, "Check 'base_url' and 'model'"),
+        ({"api_key": "wrong"}, "Check 'api_key' of the embedding, in the settings"),
+        ({"model": "absent"}, "Check 'base_url' or 'model' of the embedding, in the settings"),
         ({"dimension": 65}, "vectors of 64 numbers, but 65 are expected"),
     ],
 )

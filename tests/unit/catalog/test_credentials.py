@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select, update
 
 from drivefeed.catalog.access_tables import credentials
+from drivefeed.catalog.account_removal import remove_account
 from drivefeed.catalog.account_states import AccountState, account_revisions, note_state
 from drivefeed.catalog.accounts import (
     add_account,
@@ -15,7 +16,6 @@ from drivefeed.catalog.accounts import (
     change_account,
     declare_account,
     find_account,
-    remove_account,
 )
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.credentials import (

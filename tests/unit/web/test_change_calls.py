@@ -13,6 +13,9 @@ from drivefeed.catalog.reminders import rest
 from drivefeed.catalog.subscriptions import all_subscriptions, note_asked, watched_drives
 from drivefeed.catalog.tables import reminders
 from drivefeed.domain.subscription import LIFECYCLE, PATH, secret_hash
+from drivefeed.outbound import Outbound
+from drivefeed.services.checkups.finding import Colour
+from drivefeed.services.checkups.notifications import look_at_address
 from support.flood import flood
 from support.waiting import until
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -76,6 +79,22 @@ async def test_the_handshake_gives_the_token_back_as_plain_text(ear: Ear, behind
     assert (answer.status_code, answer.text) == (200, TOKEN)
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["x-content-type-options"] == "nosniff"
+    assert await ear.told_at() is None
+
+
+async def test_the_doctors_call_is_answered_as_microsofts(ear: Ear) -> None:
+    for subscription_id, words in (
+        (ear.subscription.subscription_id, "gives Microsoft's token back"),
+        (None, "leads to drivefeed"),
+    ):
+        found = await look_at_address(
+            str(ear.client.base_url),
+            Outbound(),
+            subscription_id=subscription_id,
+            token=TOKEN,
+            is_running=True,
+        )
+        assert (found.colour, words in found.words) == (Colour.GREEN, True), found
     assert await ear.told_at() is None
 
 

@@ -1,6 +1,7 @@
 """Whether a host can be reached: name, port, the proxy before it, certificate; and its time.
 
-Only ``/`` of a host is asked for, so that no address that is a secret itself leaves this machine.
+:func:`reach` asks for ``/`` of a host alone, so that no address that is a secret itself leaves this
+machine.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 _PORTS = {"http": 80, "https": 443}
 _PROXY_AUTH = 407
+_MOST_BYTES = 16 * 1024
 
 
 class Obstacle(StrEnum):
@@ -56,6 +58,23 @@ class Reach:
     ahead_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host answered.
+
+    Attributes:
+        content_type, date: headers, empty where there are none.
+        body: its first bytes, 16 KiB at most.
+        seconds: between the request and the end of what was read of the answer.
+    """
+
+    status: int
+    content_type: str
+    date: str
+    body: bytes
+    seconds: float
+
+
 def host_of(url: str) -> str:
     """Return host and port of a URL, without a port where it is the usual one."""
     parts = urlsplit(url)
@@ -65,30 +84,64 @@ def host_of(url: str) -> str:
 
 async def reach(url: str, way: Outbound, clock: Clock, *, ca_file: str | None = None) -> Reach:
     """Try to reach the host of an http or https URL as our clients do."""
+    parts = urlsplit(url)
+    root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
+    answer = await ask("GET", root, way, ca_file=ca_file)
+    if isinstance(answer, Reach):
+        return answer
+    middle = clock.now() - round(answer.seconds * 500)
+    return Reach(host_of(url), _through(way.proxy_for(url)), ahead_ms=_ahead(answer.date, middle))
+
+
+async def ask(
+    method: str, url: str, way: Outbound, *, ca_file: str | None = None
+) -> Answer | Reach:
+    """Send a request without a body as our clients do; return the answer, or what stopped it."""
     proxy = way.proxy_for(url)
-    host, through = host_of(url), host_of(proxy) if proxy else None
+    host, through = host_of(url), _through(proxy)
     first = urlsplit(proxy or url)
     port = first.port or _PORTS.get(first.scheme, 443)
     stopped = await try_port(first.hostname or "", port)
     if stopped is not None:
         obstacle, words = stopped
         return Reach(host, through, Obstacle.PROXY if proxy else obstacle, words)
-    parts = urlsplit(url)
     try:
         transport = await asyncio.to_thread(way.transport, ca_file)
-        async with httpx.AsyncClient(
-            transport=transport, trust_env=False, timeout=CONNECT_SECONDS, follow_redirects=False
-        ) as client:
-            asked = clock.now()
-            answer = await client.get(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/")
-            answered = clock.now()
+        async with (
+            httpx.AsyncClient(
+                transport=transport,
+                trust_env=False,
+                timeout=CONNECT_SECONDS,
+                follow_redirects=False,
+            ) as client,
+            client.stream(method, url) as answer,
+        ):
+            body = await _beginning(answer)
     except httpx.HTTPError as error:
         obstacle, words = _met(error, by_proxy=proxy is not None)
         return Reach(host, through, obstacle, words)
     if answer.status_code == _PROXY_AUTH and proxy:
         return Reach(host, through, Obstacle.PROXY, "the proxy wants a user and a password")
-    ahead = _ahead(answer.headers.get("date", ""), (asked + answered) // 2)
-    return Reach(host, through, ahead_ms=ahead)
+    return Answer(
+        status=answer.status_code,
+        content_type=answer.headers.get("content-type", ""),
+        date=answer.headers.get("date", ""),
+        body=body,
+        seconds=answer.elapsed.total_seconds(),
+    )
+
+
+def _through(proxy: str | None) -> str | None:
+    return host_of(proxy) if proxy else None
+
+
+async def _beginning(answer: httpx.Response) -> bytes:
+    body = b""
+    async for piece in answer.aiter_bytes():
+        body += piece
+        if len(body) > _MOST_BYTES:
+            break
+    return body[:_MOST_BYTES]
 
 
 async def try_port(host: str, port: int) -> tuple[Obstacle, str] | None:

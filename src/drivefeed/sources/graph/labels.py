@@ -7,50 +7,45 @@ the file; ``Files.Read.All`` or ``Sites.Read.All`` is enough. Personal accounts 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-import httpx
 import msgspec
 
-from drivefeed.domain.errors import NeedsAttention, Transient
+from drivefeed.domain.errors import Transient
 from drivefeed.domain.reasons import Reason
-from drivefeed.sources.graph.errors import Scene, broken
-from drivefeed.sources.graph.http import read_body
+from drivefeed.sources.graph.errors import Scene
+from drivefeed.sources.graph.one_file import Question, ask_of_file, place_of
 
 if TYPE_CHECKING:
     from drivefeed.sources.graph.budget import Lane
     from drivefeed.sources.graph.client import GraphClient
+    from drivefeed.sources.graph.errors import Refusal
 
-_LARGEST = 1024 * 1024
-_GONE = frozenset({404, 410})
 _LOCKED = 423
 _PROTECTED = frozenset({"filedoublekeyencrypted", "filedecryptionnotsupported"})
-"""The file is encrypted so that SharePoint cannot look: only a label does that."""
-_NOT_TOLD = frozenset({400, 403, 405, 501})
+
+
+def _is_protected(refusal: Refusal) -> bool:
+    """Tell whether a file is encrypted so that SharePoint cannot look: only a label does that."""
+    return refusal.status == _LOCKED and bool(_PROTECTED & {*refusal.codes})
+
+
+_QUESTION = Question(
+    Scene.LABELS,
+    unknown=Reason.LABELS_UNKNOWN,
+    largest=1024 * 1024,
+    method="POST",
+    is_answer=_is_protected,
+)
 
 
 async def is_labelled(client: GraphClient, drive_id: str, item_id: str, lane: Lane) -> bool:
     """Ask for a file's labels; see :meth:`drivefeed.ports.Source.is_labelled`."""
     if client.account.is_personal:
         return False
-    place = f"/drives/{quote(drive_id, safe='!')}/items/{quote(item_id, safe='!')}"
+    place = place_of(drive_id, item_id)
     url = f"{client.account.base_url}{place}/extractSensitivityLabels"
-    async with client.answer(lambda: client.raw_request(url, method="POST"), lane=lane) as response:
-        if response.status_code >= httpx.codes.BAD_REQUEST:
-            refusal = await client.refusal(response)
-            if refusal.status == _LOCKED and _PROTECTED & {*refusal.codes}:
-                return True
-            if refusal.status in _NOT_TOLD and not refusal.throttles:
-                text = refusal.sentence(Scene.LABELS)
-                raise NeedsAttention(text, reason=Reason.LABELS_UNKNOWN)
-            # A 404 may be the whole drive's.
-            scene = Scene.ITEM if refusal.status in _GONE else Scene.LABELS
-            raise await client.judge(refusal, scene, drive_id, lane)
-        await client.gate.passed()
-        try:
-            return _has_labels(await read_body(response, _LARGEST))
-        except httpx.HTTPError as error:
-            raise broken(error, Scene.LABELS) from error
+    body = await ask_of_file(client, url, _QUESTION, drive_id=drive_id, lane=lane)
+    return True if body is None else _has_labels(body)
 
 
 def _has_labels(body: bytes) -> bool:

@@ -14,37 +14,38 @@ permissions of its own, and is kept out rather than let in. ``Files.Read.All`` i
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-import httpx
 import msgspec
 
 from drivefeed.domain.errors import NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
 from drivefeed.sources.graph.budget import COST_PERMISSIONS
-from drivefeed.sources.graph.errors import Scene, broken
-from drivefeed.sources.graph.http import read_body
+from drivefeed.sources.graph.errors import Scene
 from drivefeed.sources.graph.links import full_link
+from drivefeed.sources.graph.one_file import Question, ask_of_file, place_of
 
 if TYPE_CHECKING:
     from drivefeed.sources.graph.budget import Lane
     from drivefeed.sources.graph.client import GraphClient
 
-_LARGEST = 4 * 1024 * 1024
+_QUESTION = Question(
+    Scene.PERMISSIONS,
+    unknown=Reason.PERMISSIONS_UNKNOWN,
+    largest=4 * 1024 * 1024,
+    cost=COST_PERMISSIONS,
+)
 _MOST_PAGES = 50
-_GONE = frozenset({404, 410})
-_NOT_TOLD = frozenset({400, 403, 405, 501})
 _OWNER = "owner"
 
 
 async def has_own_permissions(client: GraphClient, drive_id: str, item_id: str, lane: Lane) -> bool:
     """Ask for a file's permissions; see :meth:`drivefeed.ports.Source.has_own_permissions`."""
     base = client.account.base_url
-    place = f"/drives/{quote(drive_id, safe='!')}/items/{quote(item_id, safe='!')}"
-    link = f"{base}{place}/permissions"
+    link = f"{base}{place_of(drive_id, item_id)}/permissions"
     seen = 0
     for _ in range(_MOST_PAGES):
-        permissions, further = _page_of(await _asked(client, link, drive_id, lane))
+        body = await ask_of_file(client, link, _QUESTION, drive_id=drive_id, lane=lane)
+        permissions, further = _page_of(body)
         if any(_is_own(one, is_personal=client.account.is_personal) for one in permissions):
             return True
         seen += len(permissions)
@@ -62,28 +63,9 @@ async def has_own_permissions(client: GraphClient, drive_id: str, item_id: str, 
     return False
 
 
-async def _asked(client: GraphClient, link: str, drive_id: str, lane: Lane) -> bytes:
-    async with client.answer(
-        lambda: client.raw_request(link), lane=lane, cost=COST_PERMISSIONS
-    ) as response:
-        if response.status_code >= httpx.codes.BAD_REQUEST:
-            refusal = await client.refusal(response)
-            if refusal.status in _NOT_TOLD and not refusal.throttles:
-                text = refusal.sentence(Scene.PERMISSIONS)
-                raise NeedsAttention(text, reason=Reason.PERMISSIONS_UNKNOWN)
-            # A 404 may be the whole drive's.
-            scene = Scene.ITEM if refusal.status in _GONE else Scene.PERMISSIONS
-            raise await client.judge(refusal, scene, drive_id, lane)
-        await client.gate.passed()
-        try:
-            return await read_body(response, _LARGEST)
-        except httpx.HTTPError as error:
-            raise broken(error, Scene.PERMISSIONS) from error
-
-
-def _page_of(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
+def _page_of(body: bytes | None) -> tuple[list[dict[str, Any]], str | None]:
     try:
-        found: Any = msgspec.json.decode(body)
+        found: Any = msgspec.json.decode(body or b"")
     except msgspec.DecodeError:
         found = None
     listed = found.get("value") if isinstance(found, dict) else None

@@ -1,0 +1,66 @@
+"""Options are said once: Typer would take the last of several, and say nothing of the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class OnceCommand(TyperCommand):
+    """A command that refuses an option that is said more often than it counts."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed; see Click's ``Command``."""
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class OnceGroup(TyperGroup):
+    """A family of commands whose own options are said once, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed in front of the command's name; see Click's ``Group``."""
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class Commands(typer.Typer):
+    """Typer's, with these classes for whatever is added to it."""
+
+    def __init__(self, *, cls: type[OnceGroup] = OnceGroup, **more: Any) -> None:
+        super().__init__(cls=cls, **more)
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
+        """Add a command; see ``typer.Typer``."""
+        return super().command(name, cls=OnceCommand, **more)
+
+
+def refuse_repeated(command: Any, ctx: Any, args: list[str]) -> None:
+    """Look at what was typed for a command, before any of it counts.
+
+    Args:
+        command: whose options they are.
+        ctx: of this call.
+        args: what was typed behind its name.
+
+    Raises:
+        typer.BadParameter: an option that takes one value, or none, is there again. Its values may
+            be secrets and are not repeated.
+    """
+    if ctx.resilient_parsing:
+        return
+    _, _, found = command.make_parser(ctx).parse_args(list(args))
+    for one in found:
+        is_once = isinstance(one, TyperOption) and one.expose_value and not one.multiple
+        if is_once and found.count(one) > 1:
+            name = "/".join((*one.opts, *one.secondary_opts))
+            raise typer.BadParameter(
+                f"{name} is there {found.count(one)} times. Say it once; of several, it is not "
+                "clear which one counts.",
+                ctx=ctx,
+            )

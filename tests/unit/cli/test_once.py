@@ -1,0 +1,66 @@
+"""An option that is typed twice is refused by every command, without repeating a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.core import TyperGroup, TyperOption
+
+from drivefeed.cli.app import app
+from support.commands import run_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECRET = "Zq8Q~vX2canary.Rt-71"
+
+
+def commands_below(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    if isinstance(command, TyperGroup):
+        for word, one in command.commands.items():
+            yield from commands_below(one, f"{name} {word}")
+
+
+def test_every_command_refuses_every_option_that_is_there_twice() -> None:
+    seen, repeatable = 0, []
+    for name, command in commands_below(typer.main.get_command(app), "drivefeed"):
+        for option in command.params:
+            if not isinstance(option, TyperOption) or not option.expose_value:
+                continue
+            if option.multiple:
+                repeatable.append(f"{name} {option.opts[0]}")
+                continue
+            words = [option.opts[0], *([] if option.is_flag else [SECRET])] * 2
+            with pytest.raises(typer.BadParameter) as refused:
+                command.make_context(name, words)
+            assert f"{option.opts[0]}" in refused.value.message
+            assert "is there 2 times" in refused.value.message
+            assert SECRET not in refused.value.message
+            seen += 1
+    assert seen > 150
+    assert "drivefeed backend check --only" in repeatable
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (f"account add office --tenant a --tenant {SECRET}", "--tenant is there 2 times."),
+        (f"--data a --data {SECRET} status", "--data is there 2 times."),
+        (f"usage --org {SECRET} --org={SECRET} --org b", "--org is there 3 times."),
+    ],
+)
+def test_whoever_types_it_is_told_which_option(tmp_path: Path, typed: str, said: str) -> None:
+    done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
+    words = " ".join(done.stderr.replace("│", " ").split())
+    assert said in words
+    assert SECRET[:8] not in done.stdout + words.replace(" ", "")
+
+
+def test_what_may_be_repeated_may_be(tmp_path: Path) -> None:
+    typed = "backend check http://127.0.0.1:9 --only one --only another"
+    done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
+    assert "times" not in done.stderr
