@@ -67,8 +67,12 @@ async def follow(
     from drive_parts.follow import POLICIES, Followed, change
 
     from drivefeed.catalog.engine import open_catalog
-    from drivefeed.system import SystemClock, SystemIds, no_checkpoint
+    from drivefeed.services.loop import spare_the_collector
+    from drivefeed.system import SystemClock, SystemIds, no_checkpoint, take_short_turns
 
+    # As the daemon does.
+    take_short_turns()
+    spare_the_collector()
     sim, me, server = wanted["sim"], psutil.Process(), psutil.Process(wanted["sim"]["pid"])
     catalog = await open_catalog(
         url, clock=SystemClock(), ids=SystemIds(), checkpoint=no_checkpoint
