@@ -53,9 +53,9 @@ async def _unknown_parents(connection: AsyncConnection, drive: Drive, limit: int
     """Folders that were never told of, or of which was last told that they are deleted.
 
     Asked for distinct parents, or for those that are not null, SQLite goes through the index by
-    parents, with all items of the drive, instead of the one with those that are dirty: eight seconds
-    on 600,000 items, where ten had changed. So it is asked for something that is in no index, and
-    what has no parent is left out afterwards.
+    parents, with all items of the drive, instead of the one with those that are dirty: eight
+    seconds on 600,000 items, where ten had changed. So it is asked for something that is in no
+    index, and what has no parent is left out afterwards.
     """
     rows = await connection.execute(
         select(items.c.parent_id + "")
