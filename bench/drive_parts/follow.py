@@ -121,7 +121,7 @@ class Followed:
         connection_id = await connect(
             catalog, drive_id=drive_id, root_item_id=remote.root_id, name="bulk", policy=policy
         )
-        await followed._run(Admit(catalog), connection_id)
+        await followed._run(Admit(catalog, source), connection_id)
         return followed
 
     async def sync(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from drivefeed.domain import delta_guards
 from drivefeed.domain.reasons import Reason
+from drivefeed.stages import discover_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,7 +291,13 @@ async def test_49_every_page_of_a_list_is_read(stand: Stand) -> None:
     assert len(await look.listing(path, "folders")) == 12
 
 
-async def test_50_each_page_is_kept_with_its_position(stand: Stand) -> None:
+@pytest.mark.parametrize(("most_items", "commits"), [(1, 3), (2_000, 2)])
+async def test_50_each_page_is_kept_with_its_position(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, most_items: int, commits: int
+) -> None:
+    """Each page by itself, or those behind the first one in a commit with the last one's link."""
+    monkeypatch.setattr(discover_groups, "MOST_ITEMS", most_items)
+    monkeypatch.setattr(discover_groups, "LONGEST_WAIT_SECONDS", 60.0)
     docs = stand.drive.create_folder("docs")
     for number in range(18):
         stand.drive.create_file(f"{number:02}.txt", b"%d" % number, docs.id)
@@ -300,5 +307,5 @@ async def test_50_each_page_is_kept_with_its_position(stand: Stand) -> None:
     await stand.work()
     row = await stand.row()
     assert row.pages_in_round == 3
-    assert stand.passed.count("page.commit.after") == 3
+    assert stand.passed.count("page.commit.after") == commits
     assert len(await stand.live()) == 13, "what was listed is copied before the listing ends"

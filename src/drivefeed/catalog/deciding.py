@@ -68,7 +68,7 @@ async def decide(
             folders were all seen in it, and only admissions count. What a connection has whose
             folder is not there stays open: the folder may still come.
     """
-    files = [one for one in items if one.kind not in FOLDERS]
+    files = [one for one in items if one.kind is ItemKind.FILE or one.kind not in FOLDERS]
     if not files:
         return set()
     lines = await lineages(connection, drive.drive_id, files, generation=generation, told=told)
@@ -80,6 +80,7 @@ async def decide(
         held = await _held_by(connection, absent, files)
     decided: set[str] = set()
     verdicts: list[Verdict] = []
+    may_ask = any(each.policy.own_permissions == "exclude" for each in rooted)
     for one in files:
         line = lines[one.item_id]
         if not one.deleted and not line.complete:
@@ -92,7 +93,7 @@ async def decide(
         ):
             continue
         of_it = [verdict_of(each, one, line, one.item_id in forgotten) for each in rooted]
-        if generation is not None and any(awaits_permissions(each) for each in of_it):
+        if may_ask and generation is not None and any(map(awaits_permissions, of_it)):
             # The end of the listing decides, when it was asked for: what is admitted before that
             # and leaves then would count as removed.
             continue
@@ -124,20 +125,15 @@ def _forgotten(dialect: str) -> Select[Any]:
 
 def verdict_of(each: Connection, one: TreeItem, line: Lineage, is_forgotten: bool) -> Verdict:  # noqa: FBT001 - a fact about the item
     """Return what a connection says of an item that is no folder."""
-    below = line.below(each.root_item_id)
+    around = line.surroundings(each.root_item_id)
     if one.deleted or not line.alive:
         return Verdict(each, one, admitted=False, reason=Reason.REMOVED_AT_SOURCE, gone=True)
-    if below is None:
+    if around is None:
         return Verdict(each, one, admitted=False, reason=Reason.OUT_OF_SCOPE, gone=True)
     if is_forgotten:
         reason: Reason | None = Reason.FORGOTTEN
-    elif any(folder.kind is ItemKind.PACKAGE for folder in below):
-        reason = Reason.PACKAGE
-    elif any(folder.kind is ItemKind.VAULT for folder in below):
-        reason = Reason.VAULT
     else:
-        place = Place(tuple(folder.name for folder in below), one.name)
-        reason = skip_reason(one, place, each.policy)
+        reason = around.reason or skip_reason(one, Place(around.names, one.name), each.policy)
     return Verdict(each, one, admitted=reason is None, reason=reason, gone=False)
 
 

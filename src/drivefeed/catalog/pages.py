@@ -84,8 +84,8 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
         await save_items(connection, drive.drive_id, plan.rows, decided=decided)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
-            "pages_in_round": current.pages_in_round + 1,
-            "barren_pages": 0 if plan.news else current.barren_pages + 1,
+            "pages_in_round": current.pages_in_round + page.pages,
+            "barren_pages": 0 if plan.news else current.barren_pages + page.pages,
             "failing_since": None,
         }
         if any(row.dirty for row in plan.rows):

@@ -50,9 +50,15 @@ async def doubtful(
 
 
 async def _unknown_parents(connection: AsyncConnection, drive: Drive, limit: int) -> list[str]:
-    """Folders that were never told of, or of which was last told that they are deleted."""
+    """Folders that were never told of, or of which was last told that they are deleted.
+
+    Asked for distinct parents, or for those that are not null, SQLite goes through the index by
+    parents, with all items of the drive, instead of the one with those that are dirty: eight
+    seconds on 600,000 items, where ten had changed. So it is asked for something that is in no
+    index, and what has no parent is left out afterwards.
+    """
     rows = await connection.execute(
-        select(items.c.parent_id)
+        select(items.c.parent_id + "")
         .select_from(
             items.outerjoin(
                 _parents,
@@ -66,13 +72,12 @@ async def _unknown_parents(connection: AsyncConnection, drive: Drive, limit: int
             items.c.drive_id == drive.drive_id,
             items.c.dirty,
             items.c.deleted.is_(False),
-            items.c.parent_id.is_not(None),
             or_(_parents.c.item_id.is_(None), _parents.c.deleted),
         )
         .distinct()
-        .limit(limit)
+        .limit(limit + 1)
     )
-    return [str(key) for key in rows.scalars()]
+    return [str(key) for key in rows.scalars() if key is not None]
 
 
 async def _half_told(connection: AsyncConnection, drive: Drive, limit: int) -> list[str]:

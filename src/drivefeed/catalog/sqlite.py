@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from drivefeed.domain.errors import PartDown
 
 _BUSY_TIMEOUT_MS = 20_000
+_CHECKPOINT_PAGES = 4_000
+"""Pages of 4 KiB in the WAL before they are written to their places. With SQLite's 1,000, pages of
+the indexes by random ids are written there again and again: a row of a large listing took twice the
+time, measured on 600,000 rows."""
 _MIGRATION_SECONDS = 120.0
 """How long to wait for another process that migrates."""
 _LOOK_SECONDS = 0.02
@@ -146,6 +150,7 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         "foreign_keys=ON",
         f"busy_timeout={_BUSY_TIMEOUT_MS}",
         "temp_store=MEMORY",
+        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

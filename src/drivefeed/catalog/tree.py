@@ -52,7 +52,7 @@ def _row_of(drive_id: str, one: TreeItem, *, dirty: bool) -> dict[str, Any]:
         "item_id": one.item_id,
         "parent_id": one.parent_id,
         "name": one.name,
-        "kind": one.kind.value,
+        "kind": str(one.kind),
         "size": one.size,
         "media_type": one.media_type,
         "etag": one.etag,

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import ItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from drivefeed.domain.delta import TreeItem
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The folders between a connected folder and an item, as a policy looks at them.
+
+    Attributes:
+        names: of the folders, outermost first.
+        reason: why nothing that lies in them is admitted, whatever it is.
+    """
+
+    names: tuple[str, ...]
+    reason: Reason | None
+
+    @classmethod
+    def of(cls, below: tuple[TreeItem, ...]) -> Surroundings:
+        """Look at folders, outermost first."""
+        kinds = [folder.kind for folder in below]
+        reason = None
+        if ItemKind.PACKAGE in kinds:
+            reason = Reason.PACKAGE
+        elif ItemKind.VAULT in kinds:
+            reason = Reason.VAULT
+        return cls(tuple(folder.name for folder in below), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +52,9 @@ class Lineage:
     complete: bool
     alive: bool
     seen: bool
+    _surroundings: dict[str, Surroundings | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def below(self, root_id: str) -> tuple[TreeItem, ...] | None:
         """The folders between a connected folder and the item, or None if it lies elsewhere."""
@@ -34,6 +62,16 @@ class Lineage:
             if folder.item_id == root_id:
                 return self.folders[position + 1 :]
         return None
+
+    def surroundings(self, root_id: str) -> Surroundings | None:
+        """What lies between a connected folder and the item, or None if it lies elsewhere.
+
+        Worked out once for all items of one folder, which share their lineage.
+        """
+        if root_id not in self._surroundings:
+            below = self.below(root_id)
+            self._surroundings[root_id] = None if below is None else Surroundings.of(below)
+        return self._surroundings[root_id]
 
 
 class Climbed:

@@ -17,6 +17,7 @@ import typer
 from drivefeed.domain.errors import NeedsAttention, NotFound, Part, PartDown
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.visible import visible
+from drivefeed.system import take_short_turns
 from drivefeed.web.door import DOOR_FILE
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def existing_settings() -> Settings:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work to its end; Ctrl-C ends it without a traceback."""
+    take_short_turns()
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:

@@ -55,8 +55,9 @@ class TreeItem:
     @property
     def is_whole(self) -> bool:
         """Whether enough was told of it to decide about it; what was left out is asked for."""
-        has_place = self.parent_id is not None or self.kind is ItemKind.ROOT
-        return bool(self.name) and has_place and self.kind is not ItemKind.UNKNOWN
+        kind = self.kind
+        has_place = self.parent_id is not None or kind is ItemKind.ROOT
+        return bool(self.name) and has_place and kind is not ItemKind.UNKNOWN
 
     @property
     def is_container(self) -> bool:

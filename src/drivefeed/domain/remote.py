@@ -61,11 +61,16 @@ class RemoteItem:
 
 @dataclass(frozen=True, slots=True)
 class DeltaPage:
-    """One page of a delta round. Exactly one link is set; only ``delta_link`` ends the round."""
+    """One page of a delta round. Exactly one link is set; only ``delta_link`` ends the round.
+
+    Attributes:
+        pages: how many answers of the service it is put together from.
+    """
 
     items: tuple[RemoteItem, ...]
     next_link: str | None
     delta_link: str | None
+    pages: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Place:
     @property
     def path(self) -> str:
         """The path relative to the connected folder, with ``/`` between names."""
-        return "/".join((*self.folders, self.name))
+        return "/".join((*self.folders, self.name)) if self.folders else self.name
 
 
 def ending(name: str) -> str:
@@ -64,7 +64,7 @@ def ending(name: str) -> str:
 
 def skip_reason(item: TreeItem, place: Place, policy: Policy) -> Reason | None:
     """Return why a connection with this policy skips the item, or None if it admits it."""
-    if item.kind in _KINDS:
+    if item.kind is not ItemKind.FILE:
         return _KINDS[item.kind]
     if item.malware:
         return Reason.MALWARE
@@ -78,12 +78,19 @@ def skip_reason(item: TreeItem, place: Place, policy: Policy) -> Reason | None:
 def _path_reason(place: Place, policy: Policy) -> Reason | None:
     if place.folders and not policy.subfolders:
         return Reason.IN_SUBFOLDER
+    if not (policy.include or policy.exclude):
+        return None
     path = unicodedata.normalize("NFC", place.path)
-    if policy.include and not any(_glob(one).match(path) for one in policy.include):
+    if policy.include and not _matches(policy.include, path):
         return Reason.NOT_INCLUDED_BY_FILTER
-    if any(_glob(one).match(path) for one in policy.exclude):
-        return Reason.EXCLUDED_BY_FILTER
-    return None
+    return Reason.EXCLUDED_BY_FILTER if _matches(policy.exclude, path) else None
+
+
+def _matches(patterns: tuple[str, ...], path: str) -> bool:
+    for one in patterns:  # noqa: SIM110 - a generator for each file of a million takes longer
+        if _glob(one).match(path):
+            return True
+    return False
 
 
 def _content_reason(item: TreeItem, name: str, policy: Policy) -> Reason | None:

@@ -8,6 +8,7 @@ from drivefeed.catalog import pages
 from drivefeed.catalog.sources import connections_in, fetch_drive
 from drivefeed.domain.errors import Throttled, Transient
 from drivefeed.domain.retry import backoff_ms
+from drivefeed.stages.discover_ahead import reading_ahead
 from drivefeed.stages.discover_pages import follow_page
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.ports import Source
+    from drivefeed.stages.discover_ahead import ReadingAhead
 
 _ATTEMPTS: Final = 5
 
@@ -34,10 +36,11 @@ async def list_to_end(
         The drive, and when its tree was up to date (milliseconds since the epoch).
     """
     drive = await _settled(catalog, drive)
-    while not drive.settling:
-        drive = await _follow_patiently(catalog, source, drive)
-        if tell is not None:
-            tell(drive.pages_in_round)
+    async with reading_ahead(source) as ahead:
+        while not drive.settling:
+            drive = await _follow_patiently(catalog, ahead, drive)
+            if tell is not None:
+                tell(drive.pages_in_round)
     listed_at = catalog.clock.now()
     return await _settled(catalog, drive), listed_at
 
@@ -53,7 +56,7 @@ async def _settled(catalog: Catalog, drive: Drive) -> Drive:
     return await fetch_drive(catalog, drive.drive_id)
 
 
-async def _follow_patiently(catalog: Catalog, source: Source, drive: Drive) -> Drive:
+async def _follow_patiently(catalog: Catalog, source: ReadingAhead, drive: Drive) -> Drive:
     async def follow() -> Drive:
         return await follow_page(catalog, source, await fetch_drive(catalog, drive.drive_id))
 

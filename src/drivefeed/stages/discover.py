@@ -100,8 +100,11 @@ class Discover(SubjectStage):
         if not known or all(each.paused for each in known):
             return Rest()
         try:
-            async with reading_ahead(self._source.at(Lane.BACKFILL)) as ahead:
-                return await self._follow(drive, ahead)
+            async with (
+                reading_ahead(self._source.at(Lane.BACKFILL)) as listing,
+                reading_ahead(self._source.at(Lane.CHANGES), most_pages=0) as changes,
+            ):
+                return await self._follow(drive, listing, changes)
         except RoundGivenUp as error:
             if error.given_up == 1:
                 return Again(error.wait_ms, detail=redact(str(error)))
@@ -112,7 +115,7 @@ class Discover(SubjectStage):
             later = _SELDOM_AGAIN_MS if error.reason in _SELDOM else None
             return Ask(error.reason, redact(str(error)), again_after_ms=later)
 
-    async def _follow(self, drive: Drive, ahead: ReadingAhead) -> Outcome:
+    async def _follow(self, drive: Drive, listing: ReadingAhead, changes: ReadingAhead) -> Outcome:
         started = time.monotonic()
         # A scan or an item that was asked for again leaves something to settle, too. That is no
         # round: the source was not asked, so it says nothing of how the drive is.
@@ -143,8 +146,7 @@ class Discover(SubjectStage):
                 # The schedule makes the next round due.
                 return Rest()
             is_listed = drive.enumerating or drive.cursor is None
-            source = ahead if is_listed else self._source.at(Lane.CHANGES)
-            drive = await follow_page(self.catalog, source, drive)
+            drive = await follow_page(self.catalog, listing if is_listed else changes, drive)
         return Again(0)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:

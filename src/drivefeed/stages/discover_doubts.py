@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.remote import DeltaPage, RemoteItem
     from drivefeed.ports import Source
-    from drivefeed.stages.discover_ahead import Pages
+    from drivefeed.stages.discover_ahead import ReadingAhead
 
 _MOST_DOUBTS = 1_000
 """Items that are asked for after one round."""
@@ -24,7 +24,9 @@ _AT_ONCE = 50
 """Items that are asked for at a time, and after one page."""
 
 
-async def completed(catalog: Catalog, source: Pages, drive: Drive, page: DeltaPage) -> DeltaPage:
+async def completed(
+    catalog: Catalog, source: ReadingAhead, drive: Drive, page: DeltaPage
+) -> DeltaPage:
     """Return a page with what it told by halves of items that are known, as they are.
 
     What is left out counts as before. Where that is the name or the folder, the change that the
@@ -34,7 +36,7 @@ async def completed(catalog: Catalog, source: Pages, drive: Drive, page: DeltaPa
     Raises:
         DrivefeedError: the source cannot be asked; the page has to be fetched again.
     """
-    halves = {one.item_id for one in page.items if _is_half(one)}
+    halves = {one.item_id for one in page.items if is_half(one)}
     if not halves:
         return page
     async with catalog.read() as connection:
@@ -44,11 +46,12 @@ async def completed(catalog: Catalog, source: Pages, drive: Drive, page: DeltaPa
         found = await _asked_for(source, drive, key)
         if found is not None:
             whole[key] = found
-    items = tuple(whole.get(one.item_id, one) if _is_half(one) else one for one in page.items)
+    items = tuple(whole.get(one.item_id, one) if is_half(one) else one for one in page.items)
     return replace(page, items=items)
 
 
-def _is_half(one: RemoteItem) -> bool:
+def is_half(one: RemoteItem) -> bool:
+    """Tell whether an item was told without its name or its folder."""
     has_place = one.parent_id is not None or one.kind is ItemKind.ROOT
     return not one.deleted and not (one.name and has_place)
 
@@ -69,7 +72,9 @@ async def clear_doubts(catalog: Catalog, source: Source, drive: Drive) -> None:
         await pages_doubts.learn(catalog, drive, found)
 
 
-async def _asked_for(source: Pages, drive: Drive, item_id: str) -> RemoteItem | None:
+async def _asked_for(
+    source: Source | ReadingAhead, drive: Drive, item_id: str
+) -> RemoteItem | None:
     try:
         return await source.item(drive.ref, item_id)
     except NotFound:

@@ -1,4 +1,4 @@
-"""One page of a drive's changes: fetched, looked at for links that lead nowhere, applied whole."""
+"""A page of a drive's changes: fetched, looked at for links that lead nowhere, applied whole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from drivefeed.domain.delta_guards import (
 )
 from drivefeed.domain.errors import CursorExpired, NeedsAttention, Transient
 from drivefeed.domain.reasons import Reason
-from drivefeed.domain.remote import ItemKind
-from drivefeed.stages.discover_doubts import completed
+from drivefeed.stages.discover_doubts import completed, is_half
+from drivefeed.stages.discover_groups import has_another_root, with_those_at_hand
 
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.sources import Drive
     from drivefeed.domain.remote import DeltaPage
-    from drivefeed.stages.discover_ahead import Pages
+    from drivefeed.stages.discover_ahead import ReadingAhead
 
 
 class RoundGivenUp(NeedsAttention):
@@ -37,8 +37,10 @@ class RoundGivenUp(NeedsAttention):
         self.wait_ms = wait_after(given_up)
 
 
-async def follow_page(catalog: Catalog, source: Pages, drive: Drive) -> Drive:
+async def follow_page(catalog: Catalog, source: ReadingAhead, drive: Drive) -> Drive:
     """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
+
+    Pages behind it that are there already are applied together with it.
 
     Anybody may do so at any time but while a round settles: a page that was applied by somebody
     else in the meantime is not applied again.
@@ -71,7 +73,7 @@ async def follow_page(catalog: Catalog, source: Pages, drive: Drive) -> Drive:
         given_up=drive.given_up,
     )
     why = leads_nowhere(so_far, page)
-    if why is None and _has_another_root(drive, page):
+    if why is None and has_another_root(drive, page):
         # All ids are others now; what is still the same is found by a listing of everything.
         return await pages_rounds.begin_enumeration(catalog, drive)
     if why is not None:
@@ -81,17 +83,12 @@ async def follow_page(catalog: Catalog, source: Pages, drive: Drive) -> Drive:
             "begins again by itself after a while, and nothing is removed meanwhile.",
             given_up=now.given_up,
         )
-    page = await completed(catalog, source, drive, page)
+    if any(is_half(one) for one in page.items):
+        page = await completed(catalog, source, drive, page)
+    else:
+        with passing(catalog.checkpoint, "page.fetch"):
+            page = await with_those_at_hand(source, drive, page)
     return await pages.apply_page(catalog, drive, page)
-
-
-def _has_another_root(drive: Drive, page: DeltaPage) -> bool:
-    """Whether changes are told of another root than the one that is known."""
-    known = drive.root_item_id
-    if drive.enumerating or known is None:
-        return False
-    told = [one for one in page.items if one.kind is ItemKind.ROOT and not one.deleted]
-    return bool(told) and all(one.item_id.casefold() != known.casefold() for one in told)
 
 
 async def _begin_anew(catalog: Catalog, drive: Drive) -> Drive:
@@ -109,7 +106,7 @@ async def _begin_anew(catalog: Catalog, drive: Drive) -> Drive:
 
 
 async def _fresh_start(
-    catalog: Catalog, source: Pages, drive: Drive
+    catalog: Catalog, source: ReadingAhead, drive: Drive
 ) -> tuple[Drive, DeltaPage] | None:
     """Where the same link has failed for hours, list everything, if *that* can be begun.
 
