@@ -21,7 +21,7 @@ from typing import Any
 
 from durability.places import Places
 from durability.wrapping import wrap_ports
-from support.forked_children import LOADED, fork_children, to_its_end
+from support.forked_children import LOADED, end_with_parent, fork_children, to_its_end
 from support.made_commands import keep_commands
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
@@ -30,6 +30,7 @@ PAUSE_SECONDS = 0.01
 
 def live(job: dict[str, Any]) -> None:
     """Run one command or function as if this process had just been started for it."""
+    end_with_parent()
     os.setsid()
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

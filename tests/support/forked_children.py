@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import gc
 import importlib
 import os
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+_PR_SET_PDEATHSIG = 1
 INDEX = "drivefeed.indexer.vectors.edge_child"
 READER = "drivefeed.indexer.extract.child"
 GRAPHSIM = "graphsim.__main__"
@@ -85,6 +87,12 @@ def _become(run: Callable[[], object], environment: Mapping[str, str] | None) ->
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def end_with_parent() -> None:
+    """Have this process killed when the one that forked it ends; tests may be killed as well."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def to_its_end(run: Callable[[], object]) -> int:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from support.forked_children import fork_children, to_its_end
+from support.forked_children import end_with_parent, fork_children, to_its_end
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def _live(birth: _Birth, streams: Sequence[int], told: Connection) -> None:
     os.chdir(birth.folder)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
+    end_with_parent()
     if birth.new_session:
         os.setsid()
     os.environ.clear()
