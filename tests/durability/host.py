@@ -22,7 +22,7 @@ from typing import Any
 from durability.places import Places
 from durability.wrapping import wrap_ports
 from support.forked_children import LOADED, end_with_parent, fork_children, to_its_end
-from support.made_commands import keep_commands
+from support.made_once import keep_commands, keep_version_of_redis
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
 PAUSE_SECONDS = 0.01
@@ -122,6 +122,7 @@ def main() -> None:
     for name in (*WARM, *LOADED):
         importlib.import_module(name)
     keep_commands()
+    keep_version_of_redis()
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:

@@ -19,7 +19,7 @@ import structlog
 
 from drivefeed.cli import main
 from drivefeed.cli.output import console
-from support.made_commands import keep_commands
+from support.made_once import keep_commands
 from support.processes import environment
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 
 from support.forked_children import LOADED
-from support.made_commands import keep_commands
+from support.made_once import keep_commands, keep_version_of_redis
 
 _ROOMS = ("drivefeed", "graphsim")
 _LATER = (
@@ -52,6 +52,7 @@ def load() -> None:
             except ImportError:
                 continue
     keep_commands()
+    keep_version_of_redis()
     # Pages that no fork writes to are shared by all of them.
     gc.collect()
     gc.freeze()
