@@ -21,7 +21,14 @@ from typing import Any
 
 from durability.places import Places
 from durability.wrapping import wrap_ports
-from support.forked_children import LOADED, end_with_parent, fork_children, to_its_end
+from support.forked_children import (
+    INDEX,
+    LOADED,
+    READER,
+    end_with_parent,
+    fork_children,
+    to_its_end,
+)
 from support.made_once import keep_commands, keep_version_of_redis
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
@@ -48,7 +55,7 @@ def live(job: dict[str, Any]) -> None:
         setattr(importlib.import_module(owner), name, given)
     hurry(job["tick_seconds"])
     wrap_ports(places)
-    fork_children()
+    fork_children(INDEX, READER)
     try:
         run(job)
     finally:

@@ -36,13 +36,17 @@ LOADED = (
 """What they load, and is loaded before the first fork; it starts no threads."""
 
 
-def fork_children() -> None:
-    """Have the children of this process be forks of it, from now on."""
+def fork_children(*modules: str) -> None:
+    """Have children of this process that run these modules be forks of it, from now on.
+
+    A reader may use so much memory and no more, and that counts what its parent had loaded: only
+    where nothing but plain text is read can it be a fork.
+    """
     start: Any = asyncio.create_subprocess_exec
 
     async def start_or_fork(*command: str, **options: Any) -> asyncio.subprocess.Process:
-        run = _main_of(command)
-        if run is not None:
+        module, run = _main_of(command)
+        if run is not None and module in modules:
             # It is called where the new program would be loaded, which it does not come back to.
             options["preexec_fn"] = partial(_become, run, options.get("env"))
         process: asyncio.subprocess.Process = await start(*command, **options)
@@ -51,17 +55,17 @@ def fork_children() -> None:
     asyncio.create_subprocess_exec = start_or_fork  # type: ignore[assignment]
 
 
-def _main_of(command: Sequence[str]) -> Callable[[], object] | None:
-    """Return what a command line would run; None for a program of another kind."""
+def _main_of(command: Sequence[str]) -> tuple[str, Callable[[], object] | None]:
+    """Return what a command line would run, by its module; None for other programs."""
     if READER in command:
-        return partial(_run, READER, command[-1:])
+        return READER, partial(_run, READER, command[-1:])
     if command[1:3] == ("-m", "graphsim"):
-        return partial(_run, GRAPHSIM, command[3:])
+        return GRAPHSIM, partial(_run, GRAPHSIM, command[3:])
     if any(f"from {INDEX} import main" in words for words in command):
         # The words behind the program: where the package lies, then what it is given.
         program = next(n for n, words in enumerate(command) if INDEX in words)
-        return partial(_run, INDEX, (), *command[program + 2 :])
-    return None
+        return INDEX, partial(_run, INDEX, (), *command[program + 2 :])
+    return "", None
 
 
 def _run(module: str, words: Sequence[str], *given: str) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from support.forked_children import end_with_parent, fork_children, to_its_end
+from support.forked_children import GRAPHSIM, INDEX, end_with_parent, fork_children, to_its_end
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 DRIVEFEED = "drivefeed.cli"
-GRAPHSIM = "graphsim.__main__"
 START_SECONDS = 60.0
 _LOADED = "support.forks_loaded"
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -255,7 +254,7 @@ def _live(birth: _Birth, streams: Sequence[int], told: Connection) -> None:
     # What the server gave along, too: a process that starts has three streams.
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     sys.argv = [birth.module, *birth.words]
-    fork_children()
+    fork_children(INDEX, GRAPHSIM)
     os._exit(to_its_end(importlib.import_module(birth.module).main))
 
 
