@@ -36,7 +36,7 @@ switch = $(if $(filter-out 0 no false,$(1)),$(2))
 
 .PHONY: help
 help: ## Lists the targets (this list).
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; DIR=folder; SLOW=1; FAIL=1.

@@ -39,7 +39,7 @@ Shown = Annotated[str, AfterValidator(_no_secret)]
 class Section(BaseModel):
     """A table of the settings file; names that it does not know are refused."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 class S3Settings(Section):

@@ -63,7 +63,11 @@ class Settings(BaseSettings):
     """The whole configuration. Environment variables win over the file."""
 
     model_config = SettingsConfigDict(
-        env_prefix="DRIVEFEED_", env_nested_delimiter="__", extra="forbid", populate_by_name=True
+        env_prefix="DRIVEFEED_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        populate_by_name=True,
+        allow_inf_nan=False,
     )
 
     data_dir: Path = Field(default=Path("drivefeed-data"), description="Holds all embedded parts.")

@@ -105,13 +105,17 @@ class Progress:
     def percent(self) -> int:
         """Files that came to an end, of those planned and those that came since.
 
+        What is held goes on by itself later, so it did not.
+
         Planned files that were removed in the meantime came to an end. Without a plan, all files
         found are counted, which are the more the further the listing is.
         """
+        held = self.counts[Standing.HELD]
         if self.planned is not None:
             whole = self.planned + self.since
-            return 100 * (whole - self.waiting) // whole if whole else 100
-        done = self.found - self.counts[Standing.IN_PROGRESS] - self.counts[Standing.STALE]
+            return 100 * (whole - self.waiting - held) // whole if whole else 100
+        moving = self.counts[Standing.IN_PROGRESS] + self.counts[Standing.STALE]
+        done = self.found - moving - held
         if not self.found:
             return 100 if self.listed else 0
         return 100 * done // self.found

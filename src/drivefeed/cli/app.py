@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 from contextlib import contextmanager
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
@@ -114,9 +115,17 @@ app.add_typer(key.app, name="key", rich_help_panel="Access")
 app.add_typer(backend.app, name="backend", rich_help_panel="Connect")
 
 
+def escape_what_cannot_be_written() -> None:
+    """A terminal of another encoding shows an escape for what it lacks; nothing breaks off."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Run the command line; what stands in the way is one sentence and exit code 3."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    escape_what_cannot_be_written()
     try:
         app(prog_name="drivefeed")
     except Exception as error:

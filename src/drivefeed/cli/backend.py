@@ -66,7 +66,7 @@ def check(
         ),
     ] = None,
     deadline: Annotated[
-        float, typer.Option(min=1, help="Seconds that a tiny document may take.")
+        float, typer.Option(min=1, max=3600, help="Seconds that a tiny document may take.")
     ] = 60.0,
     as_json: Json = False,
 ) -> None:

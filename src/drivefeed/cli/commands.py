@@ -15,6 +15,7 @@ from drivefeed.cli import access, beginning, keep, mend, roles
 from drivefeed.cli.choose import browse, connect
 from drivefeed.cli.connection import plan
 
+_LONGEST_GRACE = 10 * 365 * 86_400
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Which = Annotated[str | None, typer.Argument(help="Name or id of a connection; all without.")]
 
@@ -37,7 +38,8 @@ def demo(
         ),
     ] = False,
     grace: Annotated[
-        float, typer.Option(min=0, help="Seconds until removed content is erased.")
+        float,
+        typer.Option(min=0, max=_LONGEST_GRACE, help="Seconds until removed content is erased."),
     ] = 60.0,
     as_json: Json = False,
 ) -> None:

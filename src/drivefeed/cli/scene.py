@@ -73,8 +73,8 @@ class Scene:
 
     @property
     def ended(self) -> int:
-        """Files that came to an end: searchable, skipped, held or failed."""
-        return self.total - self.moving
+        """Files that came to an end: searchable, skipped or failed; what is held goes on later."""
+        return self.total - self.moving - self.count(Standing.HELD)
 
     def count(self, standing: Standing) -> int:
         """Return how many files stand there."""

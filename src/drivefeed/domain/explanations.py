@@ -248,8 +248,8 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     ),
     Reason.CRASHES_WORKER: Explanation(
         _A,
-        "The worker died several times while it worked on this file.",
-        "Look at the logs of those times, then retry it.",
+        "The worker died several times while it worked on this.",
+        "Look at the logs of those times, then retry it; a drive is looked at again by itself.",
     ),
     Reason.ATTEMPTS_EXHAUSTED: Explanation(
         _A, "Every attempt at this step failed.", "Read the last error, then retry it."

@@ -49,6 +49,10 @@ def raise_error() -> NoReturn:
     raise KeyError("a bug in a library")
 
 
+def miss_a_library() -> NoReturn:
+    raise ImportError("lexbor.so: failed to map segment from shared object")
+
+
 def spawn_and_sleep() -> NoReturn:
     grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     os.write(2, f"grandchild {grandchild.pid}\n".encode())

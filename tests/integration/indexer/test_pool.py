@@ -76,6 +76,16 @@ async def test_a_fault_is_the_files_own_and_the_next_file_is_read(
     assert "a sentence to be read" in good.pages[0].text
 
 
+async def test_a_library_that_cannot_be_loaded_is_not_the_files_fault(
+    faulty: ExtractionPool, fault: Callable[[str], Path]
+) -> None:
+    with pytest.raises(Transient, match=r"could not load .*lexbor\.so.*'drivefeed doctor'"):
+        await faulty.extract(fault("miss_a_library"), name="a.html", limits=QUICK)
+    assert not faulty.pids, "what is half loaded is not used again"
+    good = await faulty.extract(fault("good"), name="a.txt", limits=QUICK)
+    assert "a sentence to be read" in good.pages[0].text
+
+
 async def test_a_child_that_only_waits_is_killed_at_the_deadline_with_its_own_children(
     faulty: ExtractionPool, fault: Callable[[str], Path]
 ) -> None:

@@ -31,3 +31,12 @@ def test_what_is_paused_is_not_called_up_to_date(paused: bool, at_rest: bool) ->
 @pytest.mark.parametrize(("listed", "percent"), [(True, 100), (False, 0)])
 def test_an_empty_folder_that_was_listed_is_done(listed: bool, percent: int) -> None:  # noqa: FBT001 - a case
     assert progress_dict(progress(listed=listed))["percent"] == percent
+
+
+@pytest.mark.parametrize("planned", [None, 4])
+def test_what_is_held_is_not_done(planned: int | None) -> None:
+    found = progress(files=1)
+    found.counts[Standing.HELD] = 3
+    found.planned = planned
+    assert found.at_rest
+    assert found.percent == 25

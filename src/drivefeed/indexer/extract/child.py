@@ -94,7 +94,7 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
         out.writelines(protocol.frame(protocol.encode(answer)) for answer in _answers(extraction))
     except Exception as error:  # noqa: BLE001 - a bug of a library is the file's fate, not ours
         verdict = _verdict(error, request)
-        spent = isinstance(verdict, protocol.Refused) and verdict.spent
+        spent = verdict.spent
         out.write(protocol.frame(protocol.encode(verdict)))
     out.flush()
     signal.alarm(0)
@@ -102,7 +102,7 @@ def _serve(request: protocol.Request, read: Read, out: BinaryIO) -> bool:
     return not spent
 
 
-def _verdict(error: Exception, request: protocol.Request) -> protocol.Answer:
+def _verdict(error: Exception, request: protocol.Request) -> protocol.Refused | protocol.Unreadable:
     if isinstance(error, Rejected):
         return protocol.Refused(error.reason, error.detail, spent=False)
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
@@ -110,7 +110,14 @@ def _verdict(error: Exception, request: protocol.Request) -> protocol.Answer:
         detail = f"Reading it needs more than {megabytes:,} MB of memory."
         return protocol.Refused(Reason.OUT_OF_MEMORY, detail, spent=True)
     if isinstance(error, OSError):  # the disk's fault or ours, not the file's
-        return protocol.Unreadable(f"{error.strerror or error} ({request.name})")
+        why = f"{error.strerror or error} ({request.name})"
+        return protocol.Unreadable(f"The copy to be read could not be opened: {why}.")
+    if isinstance(error, ImportError):
+        return protocol.Unreadable(
+            f"drivefeed could not load what reads such files: {str(error)[:500]}. If that stays, "
+            "repair the installation; 'drivefeed doctor' looks at it.",
+            spent=True,
+        )
     detail = f"The reader failed on it: {type(error).__name__}: {error}"[:500]
     return protocol.Refused(Reason.EXTRACTION_CRASHED, detail, spent=True)
 

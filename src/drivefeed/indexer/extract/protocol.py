@@ -65,9 +65,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag=True):
-    """The system did not hand out the file's bytes, which says nothing about the file."""
+    """Its bytes or the library for them were not to be had, which says nothing about the file.
+
+    `detail` is a sentence. With `spent`, the child ends after this answer.
+    """
 
     detail: str
+    spent: bool = False
 
 
 Answer = Part | Pages | Longer | Done | Refused | Unreadable

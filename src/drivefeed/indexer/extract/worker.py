@@ -179,16 +179,12 @@ class Worker:
                     pages += (first, *others)
                 case protocol.Longer():
                     self._give_time(request.limits, deadline)
-                case protocol.Refused() as refused:
+                case protocol.Refused() | protocol.Unreadable() as no:
                     self.files += 1
-                    self._asked = refused.spent
-                    if refused.spent:
+                    self._asked = no.spent
+                    if no.spent:
                         await self._process.wait()
-                    raise Rejected(refused.reason, refused.detail)
-                case protocol.Unreadable(detail):
-                    self.files += 1
-                    self._asked = False
-                    raise Transient(f"The copy to be read could not be opened: {detail}.")
+                    raise _error_of(no)
                 case protocol.Done() as done:
                     self.files += 1
                     self._asked = False
@@ -237,3 +233,9 @@ def _last_words_file() -> BinaryIO:
 def _environment() -> dict[str, str]:
     kept = {key: os.environ[key] for key in _KEPT_VARIABLES if key in os.environ}
     return kept | {"PYTHONPATH": str(_SOURCE_ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def _error_of(no: protocol.Refused | protocol.Unreadable) -> Rejected | Transient:
+    if isinstance(no, protocol.Refused):
+        return Rejected(no.reason, no.detail)
+    return Transient(no.detail)

@@ -78,7 +78,8 @@ def read(path: Path) -> dict[str, Any] | None:
     if not isinstance(stored, dict):
         raise NeedsAttention(
             f"The file {path}, which says what the vector index was made for, cannot be read. "
-            "Restore the folder from a backup, or delete it and import again.",
+            "Restore the folder from a backup, or delete it and start again: 'drivefeed reindex "
+            "--anew' then builds it from the copies in the store.",
             reason=Reason.MISCONFIGURED,
         )
     return stored

@@ -196,8 +196,8 @@ class Shard:
         if path.exists() and not unfinished.exists():
             raise NeedsAttention(
                 f"The folder {self._folder} holds vectors, but the file identity.json, which says "
-                "what they were made for, is missing. Restore it, or delete the folder and "
-                "import again.",
+                "what they were made for, is missing. Restore it, or delete the folder and start "
+                "again: 'drivefeed reindex --anew' then builds it from the copies in the store.",
                 reason=Reason.MISCONFIGURED,
             )
         self._require_room()
