@@ -98,6 +98,7 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 await bury_unseen(connection, drive.drive_id, generation=current.generation)
             values |= {"enumerating": False, "settling": True, "given_up": 0, **FRESH_ROUND}
         await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
+        await reminders.note_progress(connection, drive.drive_id)
         if page.delta_link is not None:
             return await drive_in(connection, drive.drive_id)
         return replace(current, **values)
@@ -153,6 +154,7 @@ async def settle_some(
                 connection, drive, known, dirty, now=now, lane=reminders.LANE_FRESH
             )
             await mark_decided(connection, drive_id, decided)
+            await reminders.note_progress(connection, drive_id)
             return True
         scanning = await _scanning(connection, drive_id)
         there, is_anew = await look_at_roots(connection, drive, known)

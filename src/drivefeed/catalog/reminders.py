@@ -61,6 +61,11 @@ _RELEASE = (
     .where(reminders.c.subject_id == _SUBJECT, reminders.c.owner == _OWNER)
     .values(owner=None, busy_until=None)
 )
+_GETS_ON = (
+    update(reminders)
+    .where(reminders.c.subject_id == _SUBJECT, reminders.c.starts > 1)
+    .values(starts=1)
+)
 _NUMBER = select(reminders.c.number).where(reminders.c.subject_id == _SUBJECT).with_for_update()
 
 
@@ -152,6 +157,11 @@ async def renew(connection: AsyncConnection, claim_: Claim, *, busy_until: int) 
         update(reminders).where(_held(claim_)).values(busy_until=busy_until)
     )
     return result.rowcount == 1
+
+
+async def note_progress(connection: AsyncConnection, subject_id: str) -> None:
+    """Forget the deaths of earlier runs: what gets on does not end its worker."""
+    await connection.execute(_GETS_ON, {"of": subject_id})
 
 
 async def is_held(connection: AsyncConnection, claim_: Claim) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import update
 
 from drivefeed.catalog import pages
 from drivefeed.catalog.pages_rounds import begin_enumeration
@@ -386,3 +387,21 @@ async def test_a_round_of_five_thousand_files(
     assert len(await rig.rows(reminders, reminders.c.stage == "transfer")) == 5_000
     async with catalog.read() as connection:
         assert await count_items(connection, rig.drive_id) == 5_052
+
+
+async def test_deaths_do_not_count_against_a_drive_that_gets_on(rig: Rig) -> None:
+    """A process that is killed every few seconds was in the middle of a drive each time."""
+    await rig.enumerate(_TREE)
+
+    async def die() -> int:
+        async with rig.catalog.write() as connection:
+            died = update(reminders).where(reminders.c.subject_id == rig.drive_id).values(starts=5)
+            await connection.execute(died)
+        return int((await rig.reminder(rig.drive_id))["starts"])
+
+    assert await die() == 5
+    await rig.apply([file("a", "docs")])
+    assert (await rig.reminder(rig.drive_id))["starts"] == 1
+    assert await die() == 5
+    assert await pages.settle_some(rig.catalog, rig.drive_id)
+    assert (await rig.reminder(rig.drive_id))["starts"] == 1
