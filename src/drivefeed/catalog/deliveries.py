@@ -266,6 +266,19 @@ async def unclaimed(connection: AsyncConnection, numbers: Mapping[str, int]) -> 
     return found
 
 
+async def count_current(connection: AsyncConnection, numbers: Mapping[str, int]) -> int:
+    """Count subjects whose row still has this number; a delivery of another number is void."""
+    found = 0
+    for batch in batches(numbers):
+        rows = await connection.execute(
+            select(reminders.c.subject_id, reminders.c.number).where(
+                reminders.c.subject_id.in_(batch)
+            )
+        )
+        found += sum(row.number == numbers[row.subject_id] for row in rows)
+    return found
+
+
 async def unsend_all(connection: AsyncConnection) -> int:
     """The queue was emptied: every row counts as unsent. Return how many had been sent."""
     result = await connection.execute(

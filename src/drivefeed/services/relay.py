@@ -19,7 +19,7 @@ from drivefeed.services.loop import unbroken
 from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from drivefeed.catalog.deliveries import Reminder
     from drivefeed.catalog.engine import Catalog
@@ -156,6 +156,8 @@ class Relay:
         # What is due now does not wait behind what is due within a minute; each has its window.
         here = counts["waiting"] + counts["active"] + counts.get("paused", 0)
         window = self._windows[stage]
+        if here >= window and counts["active"]:
+            here -= await self._count_void(stage)
         async with self._catalog.read() as connection:
             due = await deliveries.due(
                 connection, stage, now=now, horizon_ms=0, limit=window - here, held=held
@@ -176,6 +178,17 @@ class Relay:
         async with self._catalog.write("relay.sent", beside=True) as connection:
             await deliveries.mark_sent(connection, due, now=now, remind_at=now + REMIND_MS)
         return len(due)
+
+    async def _count_void(self, stage: Stage) -> int:
+        """Count active deliveries whose worker died and whose rows were sent anew.
+
+        The queue finds them half a minute after a start. Where processes die sooner than that,
+        again and again, they would fill the window and nothing would be sent.
+        """
+        taken = [delivered_by(one) for one in await self._queue.active(stage)]
+        async with self._catalog.read() as connection:
+            current = await deliveries.count_current(connection, _newest(taken))
+        return len(taken) - current
 
     def _job(self, one: Reminder, stage: Stage, now: int) -> JobSpec:
         return JobSpec(
@@ -230,12 +243,9 @@ class Relay:
         Raises:
             PartDown: the queue does not answer.
         """
-        numbers: dict[str, int] = {}
-        for stage in Stage:
-            for subject_id, number in map(delivered_by, await self._queue.active(stage)):
-                numbers[subject_id] = max(number, numbers.get(subject_id, number))
+        active = [delivered_by(one) for stage in Stage for one in await self._queue.active(stage)]
         async with self._catalog.read() as connection:
-            taken = await deliveries.unclaimed(connection, numbers)
+            taken = await deliveries.unclaimed(connection, _newest(active))
         if taken:
             async with self._catalog.write("relay.taken", beside=True) as connection:
                 await deliveries.send_again(connection, taken)
@@ -257,3 +267,11 @@ class Relay:
         if count:
             _log.warning("queue_was_empty", due=count)
         return True
+
+
+def _newest(delivered: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the highest number of each subject among deliveries."""
+    numbers: dict[str, int] = {}
+    for subject_id, number in delivered:
+        numbers[subject_id] = max(number, numbers.get(subject_id, number))
+    return numbers

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders, tables
 from drivefeed.catalog.engine import open_catalog
@@ -89,6 +89,14 @@ async def delete(own_valkey: ValkeyServer, number: int) -> None:
         client.lrem(f"{base}:wait", 0, delivery(number))
 
 
+def take(own_valkey: ValkeyServer, number: int) -> None:
+    """Have a worker take it, as far as the queue's lists tell."""
+    with own_valkey.client() as client:
+        base = f"{PREFIX}:{Stage.TRANSFER.value}"
+        assert client.zrem(f"{base}:prioritized", delivery(number)) == 1
+        client.lpush(f"{base}:active", delivery(number))
+
+
 async def soon(ask: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(20):
         while not await ask():  # noqa: ASYNC110 - the state asked for lives in another process
@@ -126,6 +134,35 @@ async def test_what_is_deleted_before_the_first_look_for_the_sentinel_is_sent_on
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+
+async def test_what_dead_workers_had_taken_does_not_fill_the_window(
+    catalog: Catalog, queue: BullmqQueue, own_valkey: ValkeyServer, clock: ManualClock
+) -> None:
+    narrow = Relay(
+        catalog, queue, windows=dict.fromkeys(Stage, 1), attempts=dict.fromkeys(Stage, 1)
+    )
+    assert await narrow.send_due() == 1
+    take(own_valkey, 1)
+    async with catalog.write("test") as connection:
+        org_id = await connection.scalar(select(tables.reminders.c.org_id))
+        assert org_id is not None
+        await reminders.put(
+            connection,
+            subject_id="another",
+            org_id=org_id,
+            stage=Stage.TRANSFER,
+            due_at=clock.now(),
+            payload=PAYLOAD | {"org_id": org_id},
+        )
+    assert await narrow.send_due() == 0, "the one that is at work fills the window"
+    async with catalog.write("test") as connection:
+        died = tables.reminders.c.subject_id == SUBJECT
+        await connection.execute(
+            update(tables.reminders).where(died).values(number=2, due_at=None, sent_at=None)
+        )
+    assert await narrow.send_due() == 1
+    assert await queue.active(Stage.TRANSFER) == {delivery(1)}
 
 
 async def test_a_delivery_that_still_waits_is_not_sent_again(
