@@ -180,7 +180,9 @@ class Show:
             self._catalog, standing=Standing.FAILED, reason=Reason.DOWNLOAD_FORBIDDEN
         )
         await retry_imports(self._catalog, [one.import_id for one in refused if one.import_id])
-        self._ending.retried += [one.path for one in refused]
+        paths = [one.path for one in refused]
+        self._refused.update(paths)
+        self._ending.retried += paths
 
     def _stop_or_start_workers(self) -> None:
         if self._daemon.workers_paused:
