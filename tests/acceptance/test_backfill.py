@@ -121,12 +121,6 @@ class Town:
 
 
 @pytest.fixture
-def files(request: pytest.FixtureRequest) -> int:
-    count: int = request.param
-    return count
-
-
-@pytest.fixture
 def town(
     tmp_path: Path, postgres_server: PostgresServer, valkey_url: str, share: float
 ) -> Iterator[Town]:
@@ -143,7 +137,6 @@ def town(
         pytest.param(1_500, 0.016, id="1500", marks=pytest.mark.timeout(900)),
         pytest.param(50_000, 0.016, id="50000", marks=pytest.mark.timeout(4 * 3600)),
     ],
-    indirect=["files"],
 )
 def test_changes_pass_a_backfill_within_the_budget(town: Town, files: int, figure: Figure) -> None:
     drive = town.sim.memory

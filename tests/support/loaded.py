@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import pkgutil
+from contextlib import suppress
 
 from support.forked_children import LOADED
 from support.made_once import keep_commands, keep_version_of_redis
@@ -41,16 +42,14 @@ _NEVER = (".__main__", "multilingual", "migrations", ".otel")
 
 def load() -> None:
     """Load it all; what is not installed here is missing in the forks as well."""
-    names = [*LOADED, *_LATER, "graphsim.__main__"]
+    names = [*LOADED, *_LATER]
     for room in _ROOMS:
         package = importlib.import_module(room)
-        names += [one.name for one in pkgutil.walk_packages(package.__path__, f"{room}.")]
+        found = (one.name for one in pkgutil.walk_packages(package.__path__, f"{room}."))
+        names += [name for name in found if not any(words in name for words in _NEVER)]
     for name in names:
-        if not any(words in name for words in _NEVER) or name == "graphsim.__main__":
-            try:
-                importlib.import_module(name)
-            except ImportError:
-                continue
+        with suppress(ImportError):
+            importlib.import_module(name)
     keep_commands()
     keep_version_of_redis()
     # Pages that no fork writes to are shared by all of them.

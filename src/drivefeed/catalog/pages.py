@@ -47,8 +47,13 @@ if TYPE_CHECKING:
 CHUNK = 500
 
 
-async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
+async def apply_page(
+    catalog: Catalog, drive: Drive, page: DeltaPage, *, after_deaths: bool = False
+) -> Drive:
     """Apply one page and move the cursor; where the cursor has moved already, do nothing.
+
+    Args:
+        after_deaths: whether earlier runs ended with their process, which is forgotten with it.
 
     Returns:
         The drive as it is now.
@@ -98,7 +103,8 @@ async def apply_page(catalog: Catalog, drive: Drive, page: DeltaPage) -> Drive:
                 await bury_unseen(connection, drive.drive_id, generation=current.generation)
             values |= {"enumerating": False, "settling": True, "given_up": 0, **FRESH_ROUND}
         await connection.execute(update(drives).where(drives.c.id == drive.drive_id).values(values))
-        await reminders.note_progress(connection, drive.drive_id)
+        if after_deaths:
+            await reminders.note_progress(connection, drive.drive_id)
         if page.delta_link is not None:
             return await drive_in(connection, drive.drive_id)
         return replace(current, **values)
@@ -125,7 +131,12 @@ async def _new_folders(
 
 
 async def settle_some(
-    catalog: Catalog, drive_id: str, pace: Pace | None = None, *, is_round: bool = True
+    catalog: Catalog,
+    drive_id: str,
+    pace: Pace | None = None,
+    *,
+    is_round: bool = True,
+    after_deaths: bool = False,
 ) -> bool:
     """Make some of the decisions that a completed round left; True while there are more.
 
@@ -135,6 +146,7 @@ async def settle_some(
     Args:
         pace: how soon the next round follows; None for the settings' pace.
         is_round: whether a round has just ended; a scan leaves something to settle as well.
+        after_deaths: as for :func:`apply_page`.
     """
     now = catalog.clock.now()
     async with catalog.write("settling", beside=True) as connection:
@@ -154,7 +166,8 @@ async def settle_some(
                 connection, drive, known, dirty, now=now, lane=reminders.LANE_FRESH
             )
             await mark_decided(connection, drive_id, decided)
-            await reminders.note_progress(connection, drive_id)
+            if after_deaths:
+                await reminders.note_progress(connection, drive_id)
             return True
         scanning = await _scanning(connection, drive_id)
         there, is_anew = await look_at_roots(connection, drive, known)

@@ -104,7 +104,7 @@ class Discover(SubjectStage):
                 reading_ahead(self._source.at(Lane.BACKFILL)) as listing,
                 reading_ahead(self._source.at(Lane.CHANGES), most_pages=0) as changes,
             ):
-                return await self._follow(drive, listing, changes)
+                return await self._follow(drive, listing, changes, after_deaths=claim.starts > 1)
         except RoundGivenUp as error:
             if error.given_up == 1:
                 return Again(error.wait_ms, detail=redact(str(error)))
@@ -115,7 +115,9 @@ class Discover(SubjectStage):
             later = _SELDOM_AGAIN_MS if error.reason in _SELDOM else None
             return Ask(error.reason, redact(str(error)), again_after_ms=later)
 
-    async def _follow(self, drive: Drive, listing: ReadingAhead, changes: ReadingAhead) -> Outcome:
+    async def _follow(
+        self, drive: Drive, listing: ReadingAhead, changes: ReadingAhead, *, after_deaths: bool
+    ) -> Outcome:
         started = time.monotonic()
         # A scan or an item that was asked for again leaves something to settle, too. That is no
         # round: the source was not asked, so it says nothing of how the drive is.
@@ -131,7 +133,11 @@ class Discover(SubjectStage):
                 ):
                     return Again(0)
                 while await pages.settle_some(
-                    self.catalog, drive.drive_id, self._pace, is_round=is_round
+                    self.catalog,
+                    drive.drive_id,
+                    self._pace,
+                    is_round=is_round,
+                    after_deaths=after_deaths,
                 ):
                     if time.monotonic() - started > _LONGEST_RUN_SECONDS:
                         return Again(0)
@@ -146,7 +152,8 @@ class Discover(SubjectStage):
                 # The schedule makes the next round due.
                 return Rest()
             is_listed = drive.enumerating or drive.cursor is None
-            drive = await follow_page(self.catalog, listing if is_listed else changes, drive)
+            source = listing if is_listed else changes
+            drive = await follow_page(self.catalog, source, drive, after_deaths=after_deaths)
         return Again(0)
 
     async def noted(self, claim: Claim, outcome: Outcome) -> None:

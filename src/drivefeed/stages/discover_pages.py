@@ -37,13 +37,18 @@ class RoundGivenUp(NeedsAttention):
         self.wait_ms = wait_after(given_up)
 
 
-async def follow_page(catalog: Catalog, source: ReadingAhead, drive: Drive) -> Drive:
+async def follow_page(
+    catalog: Catalog, source: ReadingAhead, drive: Drive, *, after_deaths: bool = False
+) -> Drive:
     """Fetch the next page of a drive's changes and apply it whole; begin a listing where needed.
 
     Pages behind it that are there already are applied together with it.
 
     Anybody may do so at any time but while a round settles: a page that was applied by somebody
     else in the meantime is not applied again.
+
+    Args:
+        after_deaths: as for :func:`drivefeed.catalog.pages.apply_page`.
 
     Returns:
         The drive as it is afterwards.
@@ -88,7 +93,7 @@ async def follow_page(catalog: Catalog, source: ReadingAhead, drive: Drive) -> D
     else:
         with passing(catalog.checkpoint, "page.fetch"):
             page = await with_those_at_hand(source, drive, page)
-    return await pages.apply_page(catalog, drive, page)
+    return await pages.apply_page(catalog, drive, page, after_deaths=after_deaths)
 
 
 async def _begin_anew(catalog: Catalog, drive: Drive) -> Drive:

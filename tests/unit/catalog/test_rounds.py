@@ -400,8 +400,9 @@ async def test_deaths_do_not_count_against_a_drive_that_gets_on(rig: Rig) -> Non
         return int((await rig.reminder(rig.drive_id))["starts"])
 
     assert await die() == 5
-    await rig.apply([file("a", "docs")])
+    page = rig.page([file("a", "docs")], last=True)
+    await pages.apply_page(rig.catalog, await rig.drive(), page, after_deaths=True)
     assert (await rig.reminder(rig.drive_id))["starts"] == 1
     assert await die() == 5
-    assert await pages.settle_some(rig.catalog, rig.drive_id)
+    assert await pages.settle_some(rig.catalog, rig.drive_id, after_deaths=True)
     assert (await rig.reminder(rig.drive_id))["starts"] == 1
