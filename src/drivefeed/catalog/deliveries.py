@@ -211,14 +211,18 @@ def _probes() -> CompoundSelect[Any]:
     )
 
 
+_NOW = bindparam("now", type_=BigInteger)
+_OVERDUE = (
+    select(reminders)
+    .where(reminders.c.due_at.is_not(None), reminders.c.remind_at <= _NOW, free(_NOW))
+    .order_by(reminders.c.remind_at)
+    .limit(bindparam("most", type_=BigInteger))
+)
+
+
 async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
     """Return rows that were sent, are past their time, and that nobody works on."""
-    rows = await connection.execute(
-        select(reminders)
-        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at <= now, free(now))
-        .order_by(reminders.c.remind_at)
-        .limit(limit)
-    )
+    rows = await connection.execute(_OVERDUE, {"now": now, "most": limit})
     return [_reminder(row) for row in rows.mappings()]
 
 

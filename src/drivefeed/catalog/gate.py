@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import BigInteger, bindparam, delete, func, select, text
 
 from drivefeed.catalog.dialect import insert
 from drivefeed.catalog.progress import TRANSFERS_HELD
@@ -14,7 +14,6 @@ from drivefeed.domain.gate import Backlog, Gate
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
-    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
@@ -25,6 +24,19 @@ _PREFIX: Final = "gate:"
 _LONGEST_HOST: Final = 70
 
 
+# Asked all day, so it is put together once.
+_SOME = (
+    select(imports.c.org_id, imports.c.size)
+    .where(text(UNINDEXED))
+    .limit(bindparam("most", type_=BigInteger))
+    .subquery("some")
+)
+COUNTED_BACKLOG: Final = select(
+    _SOME.c.org_id, func.count().label("files"), func.sum(_SOME.c.size).label("size")
+).group_by(_SOME.c.org_id)
+"""Rows of (org, files, bytes) of ``most`` files."""
+
+
 async def backlog_of(catalog: Catalog, *, most: int) -> Backlog:
     """Count what is stored and on its way into the index, by organization.
 
@@ -32,18 +44,8 @@ async def backlog_of(catalog: Catalog, *, most: int) -> Backlog:
         most: files that are looked at; of more, it is only known that there are so many.
     """
     async with catalog.read() as connection:
-        rows = await connection.execute(counted_backlog(most=most))
+        rows = await connection.execute(COUNTED_BACKLOG, {"most": most})
         return Backlog({row.org_id: (row.files, int(row.size or 0)) for row in rows})
-
-
-def counted_backlog(*, most: int) -> Select[Any]:
-    """Return what asks for it: rows of (org, files, bytes)."""
-    some = (
-        select(imports.c.org_id, imports.c.size).where(text(UNINDEXED)).limit(most).subquery("some")
-    )
-    return select(
-        some.c.org_id, func.count().label("files"), func.sum(some.c.size).label("size")
-    ).group_by(some.c.org_id)
 
 
 async def tell_gate(catalog: Catalog, host: str, gate: Gate) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.dialect import insert
+from drivefeed.catalog.dialect import insert, insert_for
 from drivefeed.catalog.parts_down import DEAD_AFTER_MS, tell_down
 from drivefeed.catalog.tables import heartbeats, leases
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.parts_down import Down
+
+
+@cache
+def _alive(dialect: str) -> Any:
+    """Return what says that a process is alive; said all day, so it is put together once."""
+    said = insert_for(dialect, heartbeats)
+    again = {"seen_at": said.excluded.seen_at}
+    return said.on_conflict_do_update(index_elements=["owner"], set_=again)
 
 
 async def beat(
@@ -28,12 +37,8 @@ async def beat(
     """
     now = catalog.clock.now()
     async with catalog.write("heartbeat", beside=True) as connection:
-        statement = insert(connection, heartbeats).values(
-            owner=owner, role=role, started_at=now, seen_at=now
-        )
-        await connection.execute(
-            statement.on_conflict_do_update(index_elements=["owner"], set_={"seen_at": now})
-        )
+        said = {"owner": owner, "role": role, "started_at": now, "seen_at": now}
+        await connection.execute(_alive(connection.dialect.name), said)
         if down is not None:
             await tell_down(connection, owner, down)
 

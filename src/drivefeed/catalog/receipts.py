@@ -56,10 +56,14 @@ class Receipt:
         return asdict(self)
 
 
+# Asked all day, so it is put together once.
+_ALL = select(facts.c.value).where(facts.c.name.startswith(_FACT))
+
+
 async def receipts(catalog: Catalog) -> list[Receipt]:
     """Return all receipts, the oldest first."""
     async with catalog.read() as connection:
-        rows = await connection.execute(select(facts.c.value).where(facts.c.name.startswith(_FACT)))
+        rows = await connection.execute(_ALL)
         found = [Receipt(**json.loads(value)) for value in rows.scalars()]
     return sorted(found, key=lambda one: one.at)
 

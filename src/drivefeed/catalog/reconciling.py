@@ -39,19 +39,22 @@ class Reconciled:
     trouble: str = ""
 
 
+# Asked every few seconds of an idle day, so they are put together once.
+_FLOWS = exists().where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
+_FOLLOWED = (
+    select(drives)
+    .where(_FLOWS, drives.c.attention.is_(None), drives.c.last_round_at.is_not(None))
+    .order_by(drives.c.id)
+)
+_STANDINGS = select(facts.c.name, facts.c.value).where(facts.c.name.startswith(_FACT))
+
+
 async def reconciled(catalog: Catalog) -> list[tuple[Drive, Reconciled | None]]:
     """Return the drives that some connection follows, each with its standing."""
-    flows = exists().where(connections.c.drive_id == drives.c.id, connections.c.paused.is_(False))
     async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(drives)
-            .where(flows, drives.c.attention.is_(None), drives.c.last_round_at.is_not(None))
-            .order_by(drives.c.id)
-        )
+        rows = await connection.execute(_FOLLOWED)
         found = [drive_of(row) for row in rows.mappings()]
-        stored = await connection.execute(
-            select(facts.c.name, facts.c.value).where(facts.c.name.startswith(_FACT))
-        )
+        stored = await connection.execute(_STANDINGS)
         known = {
             name.removeprefix(_FACT): Reconciled(**json.loads(value)) for name, value in stored
         }

@@ -179,20 +179,26 @@ def _held(claim_: Claim) -> ColumnElement[bool]:
     return and_(reminders.c.subject_id == claim_.subject_id, reminders.c.owner == claim_.owner)
 
 
-def _owner_is_dead(dead_before: int, own: str) -> ColumnElement[bool]:
+def _owner_is_dead(dead_before: Instant, own: str | BindParameter[str]) -> ColumnElement[bool]:
     alive = select(heartbeats.c.owner).where(heartbeats.c.seen_at >= dead_before)
     return and_(
         reminders.c.owner.is_not(None), reminders.c.owner != own, reminders.c.owner.not_in(alive)
     )
 
 
+_OF_DEAD_OWNERS = (
+    select(reminders.c.subject_id)
+    .where(_owner_is_dead(bindparam("dead_before", type_=BigInteger), bindparam("own")))
+    .limit(1)
+)
+
+
 async def has_rows_of_dead_owners(
     connection: AsyncConnection, *, dead_before: int, own: str
 ) -> bool:
     """Tell whether somebody whose heartbeat stopped still owns a row."""
-    row = await connection.execute(
-        select(reminders.c.subject_id).where(_owner_is_dead(dead_before, own)).limit(1)
-    )
+    asked = {"dead_before": dead_before, "own": own}
+    row = await connection.execute(_OF_DEAD_OWNERS, asked)
     return row.scalar_one_or_none() is not None
 
 

@@ -10,12 +10,14 @@ import asyncio
 import sqlite3
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from drivefeed.catalog.sqlite_connection import OneJourneyConnection
 from drivefeed.catalog.sqlite_errors import catalog_down
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import Connection
-    from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+    from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -35,6 +37,14 @@ _CHECKPOINT_PAGES = 4_000
 """Pages of 4 KiB in the WAL before they are written to their places. With SQLite's 1,000, pages of
 the indexes by random ids are written there again and again: a row of a large listing took twice the
 time, measured on 600,000 rows."""
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    f"busy_timeout={_BUSY_TIMEOUT_MS}",
+    "temp_store=MEMORY",
+    f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+)
 _MIGRATION_SECONDS = 120.0
 """How long to wait for another process that migrates."""
 _LOOK_SECONDS = 0.02
@@ -48,14 +58,23 @@ class SqliteDatabase:
     """
 
     def __init__(self, url: str) -> None:
+        path = make_url(url).database
+        assert path is not None
+
+        async def connect() -> OneJourneyConnection:
+            connection = OneJourneyConnection(partial(_open, path))
+            await connection
+            return connection
+
         self.engine: AsyncEngine = create_async_engine(
             url.replace("sqlite:", "sqlite+aiosqlite:", 1),
+            async_creator=connect,
             pool_size=8,
             max_overflow=0,
+            # The last one that was given back has its pages and statements at hand.
+            pool_use_lifo=True,
             hide_parameters=True,
         )
-        event.listen(self.engine.sync_engine, "do_connect", _only_what_is_there)
-        event.listen(self.engine.sync_engine, "connect", _prepare)
         event.listen(self.engine.sync_engine, "begin", _begin)
         self._turn = asyncio.Lock()
 
@@ -100,7 +119,7 @@ def alone_to_migrate(
     """
     engine = create_engine(url, connect_args={"timeout": _MIGRATION_SECONDS})
     event.listen(engine, "connect", _begin_ourselves)
-    event.listen(engine, "begin", _begin)
+    event.listen(engine, "begin", _begin_to_migrate)
     try:
         with engine.connect() as connection:
             with connection.begin():
@@ -133,29 +152,27 @@ def _begin_ourselves(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -
     cursor.close()
 
 
-def _only_what_is_there(
-    _dialect: Dialect, _entry: ConnectionPoolEntry, args: list[Any], options: dict[str, Any]
-) -> None:
+def _open(path: str) -> sqlite3.Connection:
     """Open the file that migrating made or found; one that was deleted since is not made anew."""
-    args[0] = f"file:{quote(str(args[0]))}?mode=rw"
-    options["uri"] = True
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        f"busy_timeout={_BUSY_TIMEOUT_MS}",
-        "temp_store=MEMORY",
-        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def _begin(connection: Connection) -> None:
+    if connection.get_execution_options().get("drivefeed_writes", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        cast("OneJourneyConnection", connection.connection.driver_connection).begin_to_read()
 
 
-def _begin(connection: Any) -> None:
+def _begin_to_migrate(connection: Connection) -> None:
     writes = connection.get_execution_options().get("drivefeed_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -126,6 +126,7 @@ def main() -> None:
     """Run the command line; what stands in the way is one sentence and exit code 3."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     escape_what_cannot_be_written()
+    app.leave_out_untyped(sys.argv[1:])
     try:
         app(prog_name="drivefeed")
     except Exception as error:

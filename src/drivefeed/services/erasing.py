@@ -25,7 +25,7 @@ from drivefeed.telemetry import log
 if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
 
-TICK_SECONDS: Final = 2.0
+TICK_SECONDS: Final = 5.0
 LEASE: Final = "erasing"
 _LEASE_MS: Final = 60_000
 _STEPS: Final = 20

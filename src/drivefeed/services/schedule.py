@@ -86,7 +86,7 @@ class Schedule:
         if self._is_whole:
             self._every(3.0, "reap", self._reap)
             self._every(LOOK_SECONDS, "drives", self._wake)
-            self._every(LOOK_SECONDS, "quotas", self._turn)
+            self._every(2.0, "quotas", self._turn)
             self._every(2.0, "emptied", self._relay.notice_emptied_queue)
             self._every(3.0, "lost", self._relay.bring_back)
             self._every(5.0, "queue", self._relay.look)

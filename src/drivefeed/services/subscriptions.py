@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from drivefeed.catalog.subscriptions import Watched
     from drivefeed.ports import ChangeNotifications
 
-TICK_SECONDS: Final = 2.0
+TICK_SECONDS: Final = 5.0
 _LEASE: Final = "subscriptions"
 _LEASE_MS: Final = 120_000
 _SECRET_BYTES: Final = 32

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from drivefeed.web.listening import SignalFree, address_of, bound, server_of
+from drivefeed.web.listening import address_of, bound, server_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+    from drivefeed.web.quiet_server import QuietServer
 
 _GRACE_SECONDS: Final = 5
 _MOST_REQUESTS: Final = 200
@@ -24,7 +26,7 @@ class BackendServer:
     def __init__(self, host: str, port: int) -> None:
         self._socket = bound(host, port, what="The backend", remedy=_REMEDY)
         self.url = address_of(host, self._socket.getsockname()[1])
-        self._server: SignalFree | None = None
+        self._server: QuietServer | None = None
         self._closing = False
 
     async def run(self, app: ASGIApp) -> None:

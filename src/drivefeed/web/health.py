@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from drivefeed.services.health import Health
-    from drivefeed.web.listening import SignalFree
+    from drivefeed.web.quiet_server import QuietServer
 
 _MOST_REQUESTS: Final = 20
 _GRACE_SECONDS: Final = 1
@@ -75,7 +75,7 @@ class HealthServer:
         )
         self.url = address_of(host, self._socket.getsockname()[1])
         self._word = folder / WORDS_OF_HEALTH.format(f"{role}-{os.getpid()}")
-        self._server: SignalFree | None = None
+        self._server: QuietServer | None = None
 
     async def run(self) -> None:
         """Serve until closed."""

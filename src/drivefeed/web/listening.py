@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.web.connections import PatientProtocol
+from drivefeed.web.quiet_server import QuietServer
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 _BACKLOG: Final = 128
 
 
-class SignalFree(uvicorn.Server):
-    """Leaves signals to whoever runs it, which ends everything in order."""
-
-    def capture_signals(self) -> Any:
-        """Capture none."""
-        return nullcontext()
-
-
-async def server_of(app: ASGIApp, *, most_requests: int, grace_seconds: int) -> SignalFree:
+async def server_of(app: ASGIApp, *, most_requests: int, grace_seconds: int) -> QuietServer:
     """Return what serves an application on a socket that is bound already.
 
     Args:
@@ -49,7 +41,7 @@ async def server_of(app: ASGIApp, *, most_requests: int, grace_seconds: int) -> 
     )
     # It imports its protocols, which takes tenths of a second.
     await asyncio.to_thread(config.load)
-    return SignalFree(config)
+    return QuietServer(config)
 
 
 def address_of(host: str, port: int) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from drivefeed.domain.errors import DrivefeedError, NotFound
 from drivefeed.services.find import find
 from drivefeed.web.door import DOOR_FILE
 from drivefeed.web.health import health_routes
+from drivefeed.web.quiet_server import QuietServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,7 +67,7 @@ class LocalApi:
         self._index = index
         self._reindexing = reindexing
         self._health = health
-        self._server: uvicorn.Server | None = None
+        self._server: QuietServer | None = None
         self._done = asyncio.Event()
 
     async def run(self) -> None:
@@ -87,7 +88,7 @@ class LocalApi:
         )
         # It imports its protocols, which takes tenths of a second.
         await asyncio.to_thread(config.load)
-        self._server = _Server(config)
+        self._server = QuietServer(config)
         door = folder / DOOR_FILE
         door.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}))
         try:
@@ -192,11 +193,3 @@ class _Reindexing:
 
 async def _refuse(_: Request, error: DrivefeedError) -> Response:
     return JSONResponse({"error": str(error)}, 404 if isinstance(error, NotFound) else 503)
-
-
-class _Server(uvicorn.Server):
-    """Leaves signals to the daemon, which ends everything in order."""
-
-    def capture_signals(self) -> Any:
-        """Capture none."""
-        return nullcontext()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from drivefeed.backends.signing import Credential
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.web.listening import SignalFree
+    from drivefeed.web.quiet_server import QuietServer
     from drivefeed.web.site import Seek
 
 _GRACE_SECONDS: Final = 2
@@ -69,7 +69,7 @@ class StatusPage:
         if notifications_url:
             self.site.bell = Bell(catalog)
             self.site.names = frozenset({urlsplit(notifications_url).hostname or ""})
-        self._server: SignalFree | None = None
+        self._server: QuietServer | None = None
         self._done = asyncio.Event()
 
     @property

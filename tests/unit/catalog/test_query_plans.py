@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
-from drivefeed.catalog.gate import counted_backlog
+from drivefeed.catalog.gate import COUNTED_BACKLOG
 from drivefeed.catalog.sources import wake_due_drives
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -71,7 +71,7 @@ async def _emptied(connection: AsyncConnection) -> None:
 
 
 async def _backlog(connection: AsyncConnection) -> None:
-    await connection.execute(counted_backlog(most=5))
+    await connection.execute(COUNTED_BACKLOG, {"most": 5})
 
 
 async def test_what_is_in_the_queue_and_what_waits_to_be_indexed_have_indexes(rig: Rig) -> None:

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 from drivefeed.cli.app import app
+from drivefeed.cli.once import Commands
 from support.commands import run_command
 
 if TYPE_CHECKING:
@@ -64,3 +65,43 @@ def test_what_may_be_repeated_may_be(tmp_path: Path) -> None:
     typed = "backend check http://127.0.0.1:9 --only one --only another"
     done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
     assert "times" not in done.stderr
+
+
+NAMES = {"first": ("one", "two"), "second": ("one",)}
+
+
+def some_commands() -> Commands:
+    """Return two commands and two families, as the entry makes them."""
+    made = Commands(name="some")
+    made.callback()(lambda: None)
+    for name in ("up", "status"):
+        made.command(name)(lambda: None)
+    for family, names in NAMES.items():
+        inner = Commands(name=family)
+        for name in names:
+            inner.command(name)(lambda: None)
+        made.add_typer(inner)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        ("up --bogus", ["up"]),
+        ("up status", ["up"]),
+        ("first one", ["first one"]),
+        ("first --help", ["first one", "first two"]),
+        ("first nothing", ["first one", "first two"]),
+        ("--data up status", ["first one", "first two", "second one", "status", "up"]),
+        ("", ["first one", "first two", "second one", "status", "up"]),
+        ("staus", ["first one", "first two", "second one", "status", "up"]),
+    ],
+)
+def test_only_the_command_that_is_typed_is_made_ready(typed: str, left: list[str]) -> None:
+    made = some_commands()
+    made.leave_out_untyped(typed.split())
+    found = commands_below(typer.main.get_command(made), "")
+    assert (
+        sorted(name.strip() for name, command in found if not isinstance(command, TyperGroup))
+        == left
+    )

@@ -1,0 +1,167 @@
+"""A connection to SQLite whose statements take one journey each to the thread that runs them.
+
+aiosqlite makes a journey for each of: cursor, execute, fetch, close; and every journey wakes a
+thread and then the event loop, which takes far longer than most statements do (bench/reads.py).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import aiosqlite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_Found = TypeVar("_Found")
+
+
+class OneJourneyConnection(aiosqlite.Connection):
+    """What SQLAlchemy's adapter of aiosqlite asks for, with all rows of a statement at once.
+
+    Nothing of the catalog reads rows in pieces: a statement that may find many has a limit.
+    """
+
+    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(connector, iter_chunk_size=64)
+        # A process that ends does not wait for a statement (SQLAlchemy does so as well).
+        self._thread.daemon = True
+        self._is_to_begin = False
+        self._only_reads = False
+        # Counted by one thread each, since adding to a number is not safe between threads.
+        self._sent = 0
+        self._done = 0
+        self._sent_at_end = 0
+        self._failure: sqlite3.Error | None = None
+
+    async def cursor(self) -> Cursor:  # type: ignore[override]
+        """Return a cursor; it costs nothing."""
+        return Cursor(self)
+
+    def begin_to_read(self) -> None:
+        """Begin a transaction that only reads.
+
+        It takes its view with its first statement anyway, so it begins on the same journey.
+        """
+        self._is_to_begin = self._only_reads = True
+
+    async def commit(self) -> None:
+        """End the transaction."""
+        await self._end(sqlite3.Connection.commit)
+
+    async def rollback(self) -> None:
+        """Take the transaction back; there may be none."""
+        await self._end(sqlite3.Connection.rollback)
+
+    async def run(self, do: Callable[[sqlite3.Connection], _Found]) -> _Found:
+        """Run something in the connection's thread, after all that was sent before.
+
+        Raises:
+            sqlite3.Error: it failed, or what was sent before and not waited for did.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        is_to_begin, self._is_to_begin = self._is_to_begin, False
+
+        def journey() -> _Found:
+            try:
+                if is_to_begin:
+                    self._conn.execute("BEGIN")
+                return do(self._conn)
+            finally:
+                self._done += 1
+
+        self._sent += 1
+        found: _Found = await self._execute(journey)  # type: ignore[no-untyped-call]
+        return found
+
+    async def _end(self, end: Callable[[sqlite3.Connection], None]) -> None:
+        if not self._has_transaction():
+            return
+        if self._only_reads:
+            self._send(end)
+        else:
+            await self.run(end)
+        self._sent_at_end = self._sent
+        self._only_reads = False
+
+    def _has_transaction(self) -> bool:
+        if self._is_to_begin:
+            self._is_to_begin = self._only_reads = False
+            return False
+        if self._sent == self._sent_at_end:
+            return False
+        # A statement whose caller was cancelled may be under way, and what it began is not seen.
+        return self._sent != self._done or self.in_transaction
+
+    def _send(self, end: Callable[[sqlite3.Connection], None]) -> None:
+        """Have what only read end, without waiting: the next journey comes after it anyway."""
+
+        def journey() -> None:
+            try:
+                end(self._conn)
+            except sqlite3.Error as error:
+                self._failure = error
+            finally:
+                self._done += 1
+
+        self._sent += 1
+        self._tx.put_nowait((None, journey))
+
+
+class _Outcome(NamedTuple):
+    description: Any
+    lastrowid: int | None
+    rowcount: int
+    rows: list[Any]
+
+
+class Cursor:
+    """One statement and what it found, as of DB-API 2.0 (PEP 249) with coroutines."""
+
+    def __init__(self, connection: OneJourneyConnection) -> None:
+        self._connection = connection
+        self._outcome = _Outcome(None, None, -1, [])
+
+    @property
+    def description(self) -> Any:
+        """The columns of what was found; None after a statement that finds nothing."""
+        return self._outcome.description
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The row that was written last."""
+        return self._outcome.lastrowid
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written."""
+        return self._outcome.rowcount
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Run a statement, and keep all its rows."""
+        self._outcome = await self._connection.run(
+            lambda connection: _outcome(connection.execute(sql, parameters))
+        )
+
+    async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each row of values."""
+        self._outcome = await self._connection.run(
+            lambda connection: _outcome(connection.executemany(sql, rows))
+        )
+
+    async def fetchall(self) -> Sequence[Any]:
+        """Return all rows."""
+        return self._outcome.rows
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _outcome(cursor: sqlite3.Cursor) -> _Outcome:
+    rows = cursor.fetchall() if cursor.description else []
+    found = _Outcome(cursor.description, cursor.lastrowid, cursor.rowcount, rows)
+    cursor.close()
+    return found
