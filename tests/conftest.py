@@ -9,9 +9,13 @@ import os
 # fails to compile it there ("AST constructor recursion depth mismatch") when the collector runs.
 from hypothesis import HealthCheck, settings
 
-from support.catalogs import catalog_url
-from support.postgres import own_postgres, postgres_server, postgres_url
-from support.trust import read_authorities_once
+from support.shared_statements import share_statements
+
+share_statements()
+
+from support.catalogs import catalog_url  # noqa: E402 - it loads drivefeed
+from support.postgres import own_postgres, postgres_server, postgres_url  # noqa: E402
+from support.trust import read_authorities_once  # noqa: E402
 
 __all__ = ["catalog_url", "own_postgres", "postgres_server", "postgres_url"]
 

@@ -164,14 +164,6 @@ class Outbound:
 
         return RoutedTransport(self, self.tls(*more), limits)
 
-    def azure_options(self, authority: str, ca_file: str | None = None) -> dict[str, Any]:
-        """Return what a credential of azure-identity is to be made with; call it in a thread."""
-        return {
-            "connection_verify": self.trusted(ca_file) or True,
-            "proxies": self.proxies_for(authority),
-            "use_env_settings": False,
-        }
-
     def session(self, url: str, ca_file: str | None = None, *, timeout: float | None = None) -> Any:
         """Return a ``requests.Session`` for one service, for MSAL and OTLP; call it in a thread.
 

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 def run_at_once(engine: AsyncEngine) -> None:
     """Have all connections that an engine opens from now on run without their threads."""
-    event.listen(engine.sync_engine, "do_connect", _for_any_thread)
     event.listen(engine.sync_engine, "connect", _without_thread)
-
-
-def _for_any_thread(_dialect: Any, _entry: Any, _args: Any, options: dict[str, Any]) -> None:
-    options["check_same_thread"] = False
 
 
 def _without_thread(connection: Any, _entry: Any) -> None:
@@ -33,4 +28,8 @@ def _without_thread(connection: Any, _entry: Any) -> None:
     async def execute(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return call(*args, **options)
 
+    def send(end: Callable[[Any], None]) -> None:
+        end(driver._conn)
+
     driver._execute = execute
+    driver._send = send

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMES_WITH = {
     # Imported for its error classes or types; always there with the package behind the colon.
+    "aiohttp": "microsoft-kiota-authentication-azure",
     "azure-core": "azure-identity",
     "botocore": "boto3",
     "certifi": "httpx",

@@ -78,18 +78,18 @@ class OneJourneyConnection(aiosqlite.Connection):
         return found
 
     async def _end(self, end: Callable[[sqlite3.Connection], None]) -> None:
+        only_reads, self._only_reads = self._only_reads, False
         if not self._has_transaction():
             return
-        if self._only_reads:
+        if only_reads:
             self._send(end)
         else:
             await self.run(end)
         self._sent_at_end = self._sent
-        self._only_reads = False
 
     def _has_transaction(self) -> bool:
-        if self._is_to_begin:
-            self._is_to_begin = self._only_reads = False
+        is_to_begin, self._is_to_begin = self._is_to_begin, False
+        if is_to_begin:
             return False
         if self._sent == self._sent_at_end:
             return False

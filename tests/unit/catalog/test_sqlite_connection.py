@@ -167,6 +167,20 @@ async def test_an_error_is_the_caller_s(connection: Counting) -> None:
     assert await asked(connection, "SELECT count(*) FROM facts") == [(2,)]
 
 
+async def test_what_failed_to_read_lets_nobody_write_unseen(
+    connection: Counting, path: Path
+) -> None:
+    connection.begin_to_read()
+    with pytest.raises(sqlite3.OperationalError):
+        await connection.run(lambda _: sqlite3.connect("/nowhere/at/all"))
+    await connection.rollback()
+    await asked(connection, "BEGIN IMMEDIATE")
+    await asked(connection, "UPDATE facts SET value = '5' WHERE name = 'a'")
+    before = connection.journeys
+    await connection.commit()
+    assert (connection.journeys - before, written(path, "a")) == (1, "5")
+
+
 async def rolled_back_twice(connection: OneJourneyConnection) -> None:
     for _ in range(2):
         await connection.run(sqlite3.Connection.rollback)

@@ -47,12 +47,15 @@ def _made(account: GraphAccount) -> AsyncTokenCredential:
         WorkloadIdentityCredential,
     )
 
+    from drivefeed.sources.graph.token_transport import TrustingTransport
+
     official = account.login_url in {cloud.login for cloud in CLOUDS.values()}
     options: dict[str, Any] = {
         "authority": account.login_url,
         # Discovery asks Microsoft whether the authority is one of its own.
         "disable_instance_discovery": not official,
-        **account.outbound.azure_options(account.login_url, account.ca_file),
+        "transport": TrustingTransport(account.outbound.tls(account.ca_file)),
+        "proxies": account.outbound.proxies_for(account.login_url),
         "connection_timeout": 15,
         "read_timeout": 30,
         "retry_total": 1,
