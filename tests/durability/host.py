@@ -29,7 +29,7 @@ from support.forked_children import (
     fork_children,
     to_its_end,
 )
-from support.made_once import keep_commands, keep_version_of_redis
+from support.made_once import keep_version_of_redis
 
 WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
 PAUSE_SECONDS = 0.01
@@ -128,7 +128,6 @@ def main() -> None:
     """Serve jobs until the input ends."""
     for name in (*WARM, *LOADED):
         importlib.import_module(name)
-    keep_commands()
     keep_version_of_redis()
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

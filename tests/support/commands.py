@@ -19,7 +19,6 @@ import structlog
 
 from drivefeed.cli import main
 from drivefeed.cli.output import console
-from support.made_once import keep_commands
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ def run_command(
     *words: str, cwd: Path, ok: Sequence[int] = (0,)
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; an exception that ``main`` lets through comes through here too."""
-    keep_commands()
     printed, complained = _stream(), _stream()
     code = 0
     console.cache_clear()

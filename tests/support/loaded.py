@@ -12,7 +12,7 @@ import pkgutil
 from contextlib import suppress
 
 from support.forked_children import LOADED
-from support.made_once import keep_commands, keep_version_of_redis
+from support.made_once import keep_version_of_redis
 
 _ROOMS = ("drivefeed", "graphsim")
 _LATER = (
@@ -50,7 +50,6 @@ def load() -> None:
     for name in names:
         with suppress(ImportError):
             importlib.import_module(name)
-    keep_commands()
     keep_version_of_redis()
     # Pages that no fork writes to are shared by all of them.
     gc.collect()

@@ -126,9 +126,8 @@ def main() -> None:
     """Run the command line; what stands in the way is one sentence and exit code 3."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     escape_what_cannot_be_written()
-    app.leave_out_untyped(sys.argv[1:])
     try:
-        app(prog_name="drivefeed")
+        app.narrowed(sys.argv[1:])(prog_name="drivefeed")
     except Exception as error:
         from drivefeed.cli.trouble import complain, give_up_output, sentence_of, tell_defect
 

@@ -157,6 +157,10 @@ class PartChecks:
 
     async def store(self) -> list[Finding]:
         """Write, conditionally write, read and delete a small object."""
+        folder = self._settings.data_dir / bootstrap.STORE_FOLDER
+        if self._settings.s3 is None and not folder.exists():
+            words = f"There is no folder '{folder}' yet."
+            return [yellow("store", words, "Nothing: the daemon makes it.")]
         store = bootstrap.open_store(self._settings)
         try:
             await store.check()

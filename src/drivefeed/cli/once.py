@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -41,22 +42,30 @@ class Commands(typer.Typer):
         """Add a command; see ``typer.Typer``."""
         return super().command(name, cls=OnceCommand, **more)
 
-    def leave_out_untyped(self, words: Sequence[str]) -> None:
-        """Keep only the command that is typed: making ready all of them takes a third of a second.
+    def narrowed(self, words: Sequence[str]) -> Commands:
+        """Return these with the one command that is typed: making all ready takes 0.3 s.
 
         Args:
             words: what was typed. Where it begins with an option, or with no command's name,
-                everything stays, for help and for words about what was meant.
+                everything is there, for help and for words about what was meant.
         """
         typed = words[0] if words else None
         commands = [one for one in self.registered_commands if one.name == typed]
         groups = [one for one in self.registered_groups if _name_of(one) == typed]
         if not commands and not groups:
-            return
-        self.registered_commands, self.registered_groups = commands, groups
-        for one in groups:
-            if isinstance(one.typer_instance, Commands):
-                one.typer_instance.leave_out_untyped(words[1:])
+            return self
+        found = copy(self)
+        found.registered_commands = commands
+        found.registered_groups = [_narrowed(one, words[1:]) for one in groups]
+        return found
+
+
+def _narrowed(group: TyperInfo, words: Sequence[str]) -> TyperInfo:
+    if not isinstance(group.typer_instance, Commands):
+        return group
+    found = copy(group)
+    found.typer_instance = group.typer_instance.narrowed(words)
+    return found
 
 
 def _name_of(group: TyperInfo) -> str | None:

@@ -176,3 +176,9 @@ def test_a_day_is_asked_for_as_people_write_it(tmp_path: Path) -> None:
     add = ("account", "add", "office", f"--client-id={APP}", "--expires", "tomorrow")
     said = run_command("--data", "data", *add, cwd=tmp_path, ok=[2]).stderr
     assert "it is 'tomorrow'; allowed: a day such as 2027-01-31." in said
+
+
+def test_an_examination_makes_nothing(tmp_path: Path) -> None:
+    done = run_command("doctor", cwd=tmp_path)
+    assert "There is no folder 'drivefeed-data/objects' yet" in done.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -99,8 +99,8 @@ def some_commands() -> Commands:
 )
 def test_only_the_command_that_is_typed_is_made_ready(typed: str, left: list[str]) -> None:
     made = some_commands()
-    made.leave_out_untyped(typed.split())
-    found = commands_below(typer.main.get_command(made), "")
+    narrowed = made.narrowed(typed.split())
+    found = commands_below(typer.main.get_command(narrowed), "")
     assert (
         sorted(name.strip() for name, command in found if not isinstance(command, TyperGroup))
         == left
