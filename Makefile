@@ -30,7 +30,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 SET_UP := $(PYTHON) scripts/set_up.py
-# A folder's name may hold anything but a line break.
+# A folder's name may hold anything but a line break, also what make would expand.
 quoted = '$(subst ','\'',$(1))'
 switch = $(if $(filter-out 0 no false,$(1)),$(2))
 
@@ -41,7 +41,7 @@ help: ## Lists the targets (this list).
 .PHONY: demo
 demo: ## A folder becomes searchable, before your eyes. ONCE=1 ends when done; DIR=folder; SLOW=1; FAIL=1.
 	@$(SET_UP) demo
-	@exec $(BIN)/drivefeed demo $(if $(DIR),$(call quoted,$(DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow) $(call switch,$(FAIL),--fail)
+	@exec $(BIN)/drivefeed demo $(if $(value DIR),$(call quoted,$(value DIR))) $(call switch,$(ONCE),--once) $(call switch,$(SLOW),--slow) $(call switch,$(FAIL),--fail)
 
 .PHONY: up
 up: ## Runs drivefeed with your settings (DRIVEFEED_CONFIG=file.toml, and the environment).

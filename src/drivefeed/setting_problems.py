@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _CHOICES = re.compile(r"\^\((?P<words>[\w|]+)\)\$")
+_OF_VARIABLE = re.compile(r'field "(?P<field>\w+)" from source "EnvSettingsSource"')
 _PLAIN = {
     "extra_forbidden": "there is no such setting; docs/settings.md lists them",
     "missing": "it is missing",
@@ -43,6 +44,18 @@ def problems_in(error: ValidationError) -> list[str]:
     Values are quoted only where a word of a few was wanted, so that no secret is.
     """
     return list(dict.fromkeys(_sentences(error)))
+
+
+def unreadable_variable(error: ValueError) -> str | None:
+    """Return the sentence for a table in the environment that is no JSON; None for other errors."""
+    found = _OF_VARIABLE.search(str(error))
+    if found is None:
+        return None
+    name = f"DRIVEFEED_{found['field'].upper()}"
+    return (
+        f"The variable {name} cannot be read: it sets a whole table, and is JSON. A single one of "
+        f"its settings is named {name}__ and the setting, as docs/settings.md shows."
+    )
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:

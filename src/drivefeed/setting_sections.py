@@ -131,18 +131,6 @@ def require_backends(
             )
 
 
-def _database_url(given: SecretStr | None) -> SecretStr | None:
-    url = given.get_secret_value() if given else ""
-    # Other programs of the same platform may name their driver in it.
-    url = url.replace("+asyncpg:", ":", 1)
-    if url and not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
-        raise ValueError("It begins with postgresql:// or sqlite:///.")
-    return SecretStr(url) if url else None
-
-
-DatabaseUrl = Annotated[SecretStr | None, AfterValidator(_database_url)]
-
-
 class DatabaseSettings(Section):
     """What one process may use of a Postgres; SQLite heeds none of it."""
 

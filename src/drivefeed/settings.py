@@ -25,16 +25,20 @@ from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.redact import hide
 from drivefeed.ports import Stage  # noqa: TC001 (pydantic reads it when the class is made)
-from drivefeed.setting_problems import problems_in
+from drivefeed.setting_problems import problems_in, unreadable_variable
 from drivefeed.setting_secrets import secrets_in
 from drivefeed.setting_sections import (
     BackendSettings,
     DatabaseSettings,
-    DatabaseUrl,
     EmbeddingSettings,
     ExtractionSettings,
     S3Settings,
     require_backends,
+)
+from drivefeed.setting_urls import (  # noqa: TC001 - pydantic reads them
+    DatabaseUrl,
+    HttpUrl,
+    RedisUrl,
 )
 from drivefeed.settings_folders import (
     AccountSettings,
@@ -85,7 +89,7 @@ class Settings(BaseSettings):
         description="Whether all processes see the same data folder, so that objects may be kept "
         "in it although there are many.",
     )
-    redis_url: SecretStr | None = Field(
+    redis_url: RedisUrl = Field(
         default=None,
         description="Redis 6.2 or later, or Valkey; empty to start the embedded one.",
         validation_alias=AliasChoices("DRIVEFEED_REDIS_URL", "REDIS_URL", "redis_url"),
@@ -93,7 +97,7 @@ class Settings(BaseSettings):
     queue_prefix: str = Field(
         default="drivefeed", description="Keeps our keys apart in a shared Redis."
     )
-    qdrant_url: str = Field(
+    qdrant_url: HttpUrl = Field(
         default="",
         description="A Qdrant server; empty for the embedded index.",
         validation_alias=AliasChoices("DRIVEFEED_QDRANT_URL", "QDRANT_URL", "qdrant_url"),
@@ -284,6 +288,5 @@ def load_settings(**overrides: Any) -> Settings:
             f"The settings cannot be used:\n{lines}", reason=Reason.MISCONFIGURED
         ) from None
     except ValueError as error:
-        raise NeedsAttention(
-            f"The settings file '{path}' cannot be read: {error}", reason=Reason.MISCONFIGURED
-        ) from None
+        words = unreadable_variable(error) or f"The settings file '{path}' cannot be read: {error}"
+        raise NeedsAttention(words, reason=Reason.MISCONFIGURED) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from drivefeed.domain.errors import (
 )
 from drivefeed.domain.identity import point_id
 from drivefeed.domain.redact import redact
-from drivefeed.indexer.chunk import chunk_pages
+from drivefeed.indexer.chunk import chunked
 from drivefeed.indexer.reading import StoredFiles
 from drivefeed.indexer.shelf import Swapped
 from drivefeed.ports import IndexJobState, Point
@@ -148,7 +147,7 @@ class Indexing:
             Transient, Throttled, PartDown, NeedsAttention: as their docstrings say.
         """
         extraction = await self.files.extract(sent)
-        chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
+        chunks = await chunked(extraction.pages, one.embedder, max_chunks=self._max_chunks)
         for batch in _batches(chunks):
             points = await _embedded(one.embedder, sent, extraction, batch)
             with passing(self._checkpoint, "reindex.upsert"):
@@ -163,7 +162,7 @@ class Indexing:
         extraction: Extraction,
         steps: _Steps,
     ) -> None:
-        chunks = await asyncio.to_thread(self._chunk, extraction, one.embedder)
+        chunks = await chunked(extraction.pages, one.embedder, max_chunks=self._max_chunks)
         await steps.tell(_CHUNKED)
         sent = job.submission
         written = await self._write(
@@ -193,14 +192,6 @@ class Indexing:
     async def _forget(self, shelf: Shelf, sent: Submission) -> None:
         with passing(self._checkpoint, "index.forget"):
             await shelf.remove(import_id=sent.import_id, round_=sent.round)
-
-    def _chunk(self, extraction: Extraction, embedder: Embedder) -> tuple[Chunk, ...]:
-        return chunk_pages(
-            extraction.pages,
-            tokenizer=embedder.tokenizer(),
-            max_tokens=embedder.max_tokens,
-            max_chunks=self._max_chunks,
-        ).chunks
 
     async def _write(
         self,

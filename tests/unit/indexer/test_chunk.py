@@ -1,18 +1,25 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from drivefeed.indexer import chunk as room
 from drivefeed.indexer.chunk import MAX_TOKENS, chunk_pages
 from drivefeed.indexer.embed import load_tokenizer
 from drivefeed.indexer.model import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tokenizers import Tokenizer
+
+    from drivefeed.ports import Embedder
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +109,80 @@ def test_the_number_of_chunks_is_bounded_and_said(tokenizer: Tokenizer) -> None:
 def test_nothing_makes_no_chunks(tokenizer: Tokenizer) -> None:
     assert chunk_pages([], tokenizer=tokenizer).chunks == ()
     assert chunk_pages([Page(1, " \n ")], tokenizer=tokenizer).chunks == ()
+
+
+def test_text_without_spaces_takes_work_in_proportion(tokenizer: Tokenizer) -> None:
+    """Counted in characters that the tokenizer reads, of which a whole text takes the square."""
+    text = ",".join(str(number * 7919) for number in range(6_000))
+
+    def read(length: int) -> int:
+        counted = 0
+
+        def count(piece: str) -> int:
+            nonlocal counted
+            counted += len(piece)
+            return len(tokenizer.encode(piece, add_special_tokens=False).ids)
+
+        chunk_pages([Page(1, text[:length])], tokenizer=count)
+        return counted
+
+    assert read(40_000) < 2.5 * read(20_000)
+
+
+def test_what_is_unwanted_is_left_out(tokenizer: Tokenizer) -> None:
+    asked = 0
+
+    def is_unwanted() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 3
+
+    page = Page(1, "The mill by the river was built in 1893. " * 2_000)
+    found = chunk_pages([page], tokenizer=tokenizer, is_unwanted=is_unwanted)
+    assert (len(found.chunks), found.truncated) == (3, True)
+
+
+class Local:
+    """What is asked of an embedder here."""
+
+    max_tokens = MAX_TOKENS
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def tokenizer(self) -> Tokenizer:
+        return self._tokenizer
+
+
+async def test_chunking_ends_with_whoever_wanted_it(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+    made: list[int] = []
+    split = room._split
+
+    def slowly(*given: Any) -> Iterator[tuple[int, str]]:
+        for one in split(*given):
+            made.append(one[0])
+            begun.set()
+            goes_on.wait(20)
+            yield one
+
+    monkeypatch.setattr(room, "_split", slowly)
+    page = Page(1, "The mill by the river was built in 1893. " * 500)
+    embedder = cast("Embedder", Local(tokenizer))
+    work = asyncio.create_task(room.chunked([page], embedder, max_chunks=5_000))
+    await asyncio.to_thread(begun.wait, 20)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    goes_on.set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert len(made) == 1
+
+
+async def test_chunks_of_an_embedder_are_those_of_its_tokenizer(tokenizer: Tokenizer) -> None:
+    page = Page(1, "The mill by the river was built in 1893. " * 50)
+    found = await room.chunked([page], cast("Embedder", Local(tokenizer)), max_chunks=5_000)
+    assert found == chunk_pages([page], tokenizer=tokenizer).chunks
+    assert len(found) > 1
