@@ -119,6 +119,13 @@ async def _until_interrupted(
             if interrupts.count:
                 log("demo").warning("ended_while_starting", error=str(error))
                 return None
+            if not served.is_dir():
+                # graphsim can only say that it is busy, as Microsoft does.
+                raise NeedsAttention(
+                    f"The folder '{served}' that the demo serves is gone. Put it back, or name "
+                    "another one, and start the demo again; what was read of it is kept.",
+                    reason=Reason.FOLDER_GONE,
+                ) from error
             raise
 
 
