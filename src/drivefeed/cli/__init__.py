@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from drivefeed.cli.app import main
+import sys
 
-__all__ = ["main"]
+_INTERRUPTED = 130
+"""What a shell says of a program that SIGINT ended."""
+
+
+def main() -> None:
+    """Load the command line and run it; a Ctrl-C while it loads ends it without a traceback."""
+    try:
+        from drivefeed.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)

@@ -119,7 +119,7 @@ async def _until_interrupted(
             if interrupts.count:
                 log("demo").warning("ended_while_starting", error=str(error))
                 return None
-            if not served.is_dir():
+            if not await asyncio.to_thread(served.is_dir):
                 # graphsim can only say that it is busy, as Microsoft does.
                 raise NeedsAttention(
                     f"The folder '{served}' that the demo serves is gone. Put it back, or name "
@@ -150,7 +150,8 @@ async def _demo(
                 await (show.once(running) if wishes.once else show.go_on(running))
             finally:
                 show.close()
-                if show.moves and on_terminal() and not wishes.as_json and not running.done():
+                by_a_person = interrupts.count or (show.moves and on_terminal())
+                if by_a_person and not wishes.as_json and not running.done():
                     say("[dim]Running steps are finished first; Ctrl-C ends at once.[/]")
                 if not running.done() and not interrupts.count:
                     daemon.stop()

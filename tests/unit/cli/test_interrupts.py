@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from drivefeed.cli import interrupts as module
+from drivefeed.cli import main
 from drivefeed.cli.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
 
 @pytest.fixture
@@ -52,3 +55,17 @@ async def test_the_first_signal_ends_what_is_under_way_and_the_second_all(
 
     assert await asyncio.create_task(starting()) == 2
     assert ended == [130]
+
+
+def test_a_ctrl_c_while_the_commands_load_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Loading:
+        @property
+        def main(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "drivefeed.cli.app", cast("ModuleType", Loading()))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
