@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from drivefeed.outward import outbound_of
 from drivefeed.services.checkups.finding import Finding, green, red, yellow
 from drivefeed.services.checkups.notifications import look_at_address
 from drivefeed.services.checkups.queues import redis_findings
+from drivefeed.services.gate import existing
 
 if TYPE_CHECKING:
     from drivefeed.cli.checkups import Doctor
@@ -158,9 +160,12 @@ class PartChecks:
     async def store(self) -> list[Finding]:
         """Write, conditionally write, read and delete a small object."""
         folder = self._settings.data_dir / bootstrap.STORE_FOLDER
-        if self._settings.s3 is None and not folder.exists():
-            words = f"There is no folder '{folder}' yet."
-            return [yellow("store", words, "Nothing: the daemon makes it.")]
+        if (
+            self._settings.s3 is None
+            and not folder.exists()
+            and os.access(existing(folder), os.W_OK)
+        ):
+            return [green("store", f"The folder '{folder}' is made at the first start.")]
         store = bootstrap.open_store(self._settings)
         try:
             await store.check()

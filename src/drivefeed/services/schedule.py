@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,14 @@ _UPLOADS_OLDER_THAN_MS = 24 * 3600 * 1000
 LOOK_SECONDS = 1.0
 
 _log = log("schedule")
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether it is no tick that ends with the process before its first step."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
+logging.getLogger("apscheduler.executors.default").addFilter(_is_worth_a_line)
 
 
 class Schedule:

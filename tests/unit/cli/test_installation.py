@@ -180,5 +180,5 @@ def test_a_day_is_asked_for_as_people_write_it(tmp_path: Path) -> None:
 
 def test_an_examination_makes_nothing(tmp_path: Path) -> None:
     done = run_command("doctor", cwd=tmp_path)
-    assert "There is no folder 'drivefeed-data/objects' yet" in done.stdout
+    assert "The folder 'drivefeed-data/objects' is made at the first start" in done.stdout
     assert list(tmp_path.iterdir()) == []
