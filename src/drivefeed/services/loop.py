@@ -55,6 +55,7 @@ class LoopWatch:
         finally:
             if timer is not None:
                 timer.cancel()
+            _log.info("loop_watched", longest_stall_ms=round(self.longest * 1000))
 
     def _note(self, stall: float) -> None:
         if stall > self.longest:

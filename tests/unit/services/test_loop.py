@@ -1,0 +1,44 @@
+"""The watch of the event loop: how long it did not come round."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+import structlog
+
+from drivefeed.services.loop import LoopWatch
+
+STALL = 0.2
+
+
+async def test_a_stall_is_measured_and_told_at_the_end() -> None:
+    watch = LoopWatch()
+    with structlog.testing.capture_logs() as said:
+        watching = asyncio.create_task(watch.run())
+        await asyncio.sleep(0.12)
+        time.sleep(STALL)  # noqa: ASYNC251 - the loop is held up on purpose
+        await asyncio.sleep(0.12)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+    # It looks each 50 ms, so that it may miss so much of a stall's beginning.
+    assert watch.longest >= STALL - 0.05
+    (told,) = (one for one in said if one["event"] == "loop_watched")
+    assert told["longest_stall_ms"] == round(watch.longest * 1000)
+
+
+async def test_it_goes_on_measuring_after_a_stall() -> None:
+    watch = LoopWatch()
+    watching = asyncio.create_task(watch.run())
+    await asyncio.sleep(0.06)
+    time.sleep(0.1)  # noqa: ASYNC251
+    await asyncio.sleep(0.06)
+    first = watch.longest
+    time.sleep(first + STALL)  # noqa: ASYNC251
+    await asyncio.sleep(0.06)
+    assert watch.longest > first
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
