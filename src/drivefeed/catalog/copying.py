@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -140,16 +139,20 @@ def put_in_place(backup: Path, catalog: Path, *, epoch: str, now: int, suffix: s
         Where the replaced file is; None where there was none.
 
     Raises:
-        PartDown: another process has the catalog open.
+        PartDown: another process has the catalog open, or the backup cannot be read.
         NeedsAttention: a file cannot be written.
     """
     fresh = catalog.with_name(catalog.name + ".restoring")
     beside = catalog.with_name(f"{catalog.name}.{suffix}")
     try:
         catalog.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.copyfile(backup, fresh)
-        fresh.chmod(0o600)
+        # A log that a killed restore left would be taken for that of this copy, and ruin it.
+        _remove(fresh)
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        # Not the file alone: what a killed process wrote last is in the log beside it.
+        _copy(backup, fresh)
         _mark(fresh, epoch, now)
+        examine_copy(fresh)
         _sync(fresh)
         _set_aside_log(catalog, beside)
         there_was = catalog.exists()
@@ -163,9 +166,13 @@ def put_in_place(backup: Path, catalog: Path, *, epoch: str, now: int, suffix: s
             reason=Reason.MISCONFIGURED,
         ) from error
     finally:
-        for leftover in (fresh, *_logs_of(fresh)):
-            leftover.unlink(missing_ok=True)
+        _remove(fresh)
     return beside if there_was else None
+
+
+def _remove(file: Path) -> None:
+    for leftover in (file, *_logs_of(file)):
+        leftover.unlink(missing_ok=True)
 
 
 def _mark(fresh: Path, epoch: str, now: int) -> None:

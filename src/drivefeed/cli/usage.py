@@ -17,6 +17,8 @@ usage_app = Commands(
     invoke_without_command=True,
 )
 
+MOST_PAGES = 1_000_000_000
+"""More than that is a slip of the hand; sums of such numbers still fit into every database."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
 Org = Annotated[str | None, typer.Option(help="Whose; may be left out where there is only one.")]
 
@@ -80,7 +82,9 @@ def statement(
 
 @usage_app.command("limit")
 def limit(
-    pages: Annotated[int | None, typer.Argument(min=0, help="Pages; see also --none.")] = None,
+    pages: Annotated[
+        int | None, typer.Argument(min=0, max=MOST_PAGES, help="Pages; see also --none.")
+    ] = None,
     per: Annotated[
         str, typer.Option(help="total, month or day: when used pages are counted anew.")
     ] = "total",
@@ -127,10 +131,14 @@ async def _limit(org: str | None, wanted: object) -> Usage:
 
 @usage_app.command("correct")
 def correct(
-    pages: Annotated[int, typer.Option(help="How many more; fewer with a minus.")],
+    pages: Annotated[
+        int,
+        typer.Option(min=-MOST_PAGES, max=MOST_PAGES, help="How many more; fewer with a minus."),
+    ],
     reason: Annotated[str, typer.Option(help="For whoever reads the statement.")],
     entry: Annotated[
-        int | None, typer.Option(help="The number of the charge that was wrong.")
+        int | None,
+        typer.Option(min=1, max=MOST_PAGES, help="The number of the charge that was wrong."),
     ] = None,
     org: Org = None,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -95,9 +96,60 @@ async def test_what_was_there_stays_beside_and_its_log_cannot_ruin_the_restored_
     assert not [one.name for one in path.parent.iterdir() if "restoring" in one.name]
 
 
+@on_sqlite
+async def test_what_a_killed_process_wrote_last_is_restored_with_its_log(
+    rig: Rig, path: Path, tmp_path: Path
+) -> None:
+    await rig.enumerate([ROOT, folder("docs"), file("a", "docs"), file("b", "docs")])
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    # As somebody copies a data folder whose process was killed: the file, and its log beside it.
+    for name in ("catalog.db", "catalog.db-wal"):
+        shutil.copyfile(path.with_name(name), raw / name)
+    assert (raw / "catalog.db-wal").stat().st_size > 0
+    restored = tmp_path / "restored.db"
+    put_in_place(raw / "catalog.db", restored, epoch="e", now=7, suffix="before")
+    with closing(sqlite3.connect(restored)) as opened:
+        assert opened.execute("SELECT count(*) FROM documents").fetchone() == (2,)
+
+
+def rows_and_a_hot_journal(database: Path, rows: int) -> bytes:
+    """Fill a database, and return the log of a transaction in it that a kill would leave."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as made:
+        made.execute("PRAGMA synchronous=OFF")
+        made.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        made.execute("INSERT INTO alembic_version VALUES ('0001')")
+        made.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT)")
+        for number in range(rows):
+            made.execute("INSERT INTO facts VALUES (?, ?)", (str(number), "x" * 2_000))
+        made.execute("PRAGMA cache_size=1")
+        made.execute("BEGIN IMMEDIATE")
+        made.execute("UPDATE facts SET value = 'y'")
+        log = database.with_name(database.name + "-journal").read_bytes()
+        made.execute("ROLLBACK")
+    return log
+
+
+def test_the_log_of_a_killed_restore_does_not_ruin_the_next_one(tmp_path: Path) -> None:
+    log = rows_and_a_hot_journal(tmp_path / "small.db", 50)
+    assert len(log) > 20_000
+    backup, catalog = tmp_path / "large.db", tmp_path / "catalog.db"
+    rows_and_a_hot_journal(backup, 400)
+    fresh = tmp_path / "catalog.db.restoring"
+    fresh.with_name(fresh.name + "-journal").write_bytes(log)
+    put_in_place(backup, catalog, epoch="e", now=7, suffix="before")
+    assert examine_copy(catalog).size >= backup.stat().st_size
+    with closing(sqlite3.connect(catalog)) as opened:
+        (count,) = opened.execute("SELECT count(*) FROM facts").fetchone()
+    assert count == 401
+    assert not [one.name for one in tmp_path.iterdir() if "restoring" in one.name]
+
+
 def test_a_damaged_catalog_can_be_replaced(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as made, made:
+        made.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        made.execute("INSERT INTO alembic_version VALUES ('0001')")
         made.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT)")
     path.write_bytes(b"SQLite format 3\0" + b"torn" * 5000)
     log = path.with_name("catalog.db-wal")

@@ -139,3 +139,18 @@ def test_a_recount_of_wrong_books_is_a_no(installation: Path) -> None:
     assert "Pages used: the counter says" in usage(installation, "recount", code=1)
     assert [one["holds"] for one in answer(installation, "recount", code=1)] == [False, True]
     asyncio.run(bend(-1))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "usage limit 99999999999999999999",
+        "usage limit 3000000000",
+        "usage correct --pages 9223372036854775807 --reason slip",
+        "usage correct --pages -3000000000 --reason slip",
+        "usage correct --pages 3 --entry 99999999999999999999 --reason slip",
+    ],
+)
+def test_numbers_that_no_database_could_add_up_are_refused(tmp_path: Path, words: str) -> None:
+    done = run_command("--data", str(tmp_path / "data"), *words.split(), cwd=tmp_path, ok=[2])
+    assert "1000000000" in done.stderr.replace("\n", "")
