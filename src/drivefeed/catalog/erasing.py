@@ -15,7 +15,7 @@ from sqlalchemy import and_, delete, exists, func, or_, select, update
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.documents import load, settle_into, wanting_nothing
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
-from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts
+from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts, unfinished
 from drivefeed.catalog.settling import admitted_somewhere
 from drivefeed.catalog.signing_out import account_to_sign_out, is_told_through, sign_out_in
 from drivefeed.catalog.subscription_tables import subscriptions
@@ -71,7 +71,10 @@ async def disconnect(
         signs_out=signed_out,
     )
     async with catalog.write("disconnect") as connection:
-        if signed_out:
+        if erases and (begun := await unfinished(connection, each)):
+            # What it counted so far is counted nowhere else.
+            receipt = replace(begun, signs_out=begun.signs_out or signed_out)
+        if receipt.signs_out and not receipt.signed_out:
             account_id = await account_to_sign_out(connection, each)
             if not await is_told_through(connection, account_id):
                 await sign_out_in(connection, account_id)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Connection
 
 SETTINGS: Final = "settings"
 """Who connects the folders of the settings, at each start."""
@@ -66,6 +67,16 @@ async def receipts(catalog: Catalog) -> list[Receipt]:
         rows = await connection.execute(_ALL)
         found = [Receipt(**json.loads(value)) for value in rows.scalars()]
     return sorted(found, key=lambda one: one.at)
+
+
+async def unfinished(connection: AsyncConnection, each: Connection) -> Receipt | None:
+    """Return the receipt of an erasure of a connection that is still under way."""
+    said = await connection.scalar(
+        select(facts.c.value).where(facts.c.name == f"{_FACT}{each.connection_id}")
+    )
+    one = Receipt(**json.loads(said)) if said else None
+    is_meant = one is not None and one.root_item_id == each.root_item_id
+    return one if one and is_meant and one.policy == "erase" and one.ended_at is None else None
 
 
 async def keep_receipt(connection: AsyncConnection, one: Receipt) -> Receipt:

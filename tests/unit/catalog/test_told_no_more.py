@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ from sqlalchemy import insert
 
 from drivefeed.catalog.access_tables import credentials
 from drivefeed.catalog.erasing import disconnect
-from drivefeed.catalog.receipts import Receipt, receipts
+from drivefeed.catalog.receipts import Receipt, keep_receipt, receipts
 from drivefeed.catalog.sources import all_connections
 from drivefeed.catalog.subscriptions import (
     all_subscriptions,
@@ -119,3 +120,18 @@ async def test_an_account_that_was_connected_through_again_keeps_its_credential(
     assert (receipt.signs_out, receipt.signed_out) == (False, False)
     assert receipt.ended_at is not None
     assert len(await told.rows(credentials)) == 1
+
+
+async def test_an_erasure_that_is_asked_for_again_goes_on_with_its_receipt(
+    told: Rig, clock: ManualClock
+) -> None:
+    begun = await leave(told, erases=True, signed_out=False)
+    async with told.catalog.write("test") as connection:
+        so_far = await keep_receipt(connection, replace(begun, documents=38, imports=41))
+    clock.turn(ms=HOUR_MS)
+    assert await leave(told, erases=True, signed_out=False) == so_far
+    # What began after the first one was complete is another one.
+    async with told.catalog.write("test") as connection:
+        await keep_receipt(connection, replace(so_far, ended_at=clock.now()))
+    again = await leave(told, erases=True, signed_out=False)
+    assert (again.at, again.documents) == (clock.now(), 0)
