@@ -60,8 +60,6 @@ def back_up(catalog: Path, target: Path) -> Copy:
         )
     partial = target.with_name(target.name + ".partial")
     try:
-        # It holds sealed secrets and what people's files are called.
-        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         _copy(catalog, partial)
         found = examine_copy(partial)
         _sync(partial)
@@ -72,11 +70,15 @@ def back_up(catalog: Path, target: Path) -> Copy:
             f"'{target}' cannot be written: {error.strerror}.", reason=Reason.MISCONFIGURED
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        _remove(partial)
     return Copy(target, found.size, found.migration)
 
 
 def _copy(catalog: Path, partial: Path) -> None:
+    # A log that a killed process left would be taken for that of this copy, and ruin it.
+    _remove(partial)
+    # It holds sealed secrets and what people's files are called.
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     if not catalog.is_file():
         raise NotFound(f"There is no catalog at '{catalog}'.")
     try:
@@ -146,9 +148,6 @@ def put_in_place(backup: Path, catalog: Path, *, epoch: str, now: int, suffix: s
     beside = catalog.with_name(f"{catalog.name}.{suffix}")
     try:
         catalog.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A log that a killed restore left would be taken for that of this copy, and ruin it.
-        _remove(fresh)
-        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         # Not the file alone: what a killed process wrote last is in the log beside it.
         _copy(backup, fresh)
         _mark(fresh, epoch, now)

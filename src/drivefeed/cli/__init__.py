@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 """What a shell says of a program that SIGINT ended."""
 
 
@@ -15,4 +15,4 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)

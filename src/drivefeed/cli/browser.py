@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from drivefeed.cli import EXIT_INTERRUPTED
 from drivefeed.cli.browse import (
     Entry,
     Place,
@@ -18,7 +19,7 @@ from drivefeed.cli.browse import (
     of_library,
     of_site,
 )
-from drivefeed.cli.context import EXIT_INTERRUPTED, account_parts
+from drivefeed.cli.context import account_parts
 from drivefeed.cli.output import console, escape, new_table, say
 from drivefeed.cli.words import size_of
 from drivefeed.domain.errors import DrivefeedError

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from drivefeed.cli import EXIT_INTERRUPTED
 from drivefeed.domain.errors import NeedsAttention, NotFound, Part, PartDown
 from drivefeed.domain.reasons import Reason
 from drivefeed.domain.visible import visible
@@ -37,8 +38,6 @@ EXIT_NOT_CLEAN = 1
 """The answer is no: drift, nothing found, failures."""
 EXIT_TROUBLE = 3
 """Something stands in the way; the sentence on standard error says what."""
-EXIT_INTERRUPTED = 130
-"""Ctrl-C ended a command before it had its answer."""
 
 _LOOKING = frozenset(
     {

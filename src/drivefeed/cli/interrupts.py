@@ -6,6 +6,7 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING, Self
 
+from drivefeed.cli import EXIT_INTERRUPTED
 from drivefeed.cli.last_moment import LastMoment, end_at_once
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from drivefeed.daemon import Daemon
 
-_EXIT_AT_ONCE = 130
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -62,7 +62,7 @@ class Interrupts:
             self._end_in_order()
         else:
             self.on_exit()
-            end_at_once(_EXIT_AT_ONCE)
+            end_at_once(EXIT_INTERRUPTED)
 
     def _end_in_order(self) -> None:
         if self._most_seconds is not None:

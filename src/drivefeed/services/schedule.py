@@ -35,7 +35,7 @@ _log = log("schedule")
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Whether it is no tick that ends with the process before its first step."""
+    """Whether it is no tick that APScheduler cancels at its end, which it logs as a failure."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -79,7 +79,6 @@ class Schedule:
         self._down: dict[str, Down] = {}
         self._down_told: dict[str, Down] | None = None
         self.revisit_ms = REVISIT_MS
-        self._is_stopped = False
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -104,7 +103,6 @@ class Schedule:
 
     def stop(self) -> None:
         """Tick no more."""
-        self._is_stopped = True
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
@@ -112,10 +110,6 @@ class Schedule:
         async def tick() -> None:
             try:
                 await unbroken(do())
-            except asyncio.CancelledError:
-                # APScheduler cancels what runs at its end, and would log that as a failure.
-                if not self._is_stopped:
-                    raise
             except PartDown as error:
                 # The next tick tries again; the relay says once that the queue is down.
                 _log.debug("tick_postponed", job=name, error=str(error))

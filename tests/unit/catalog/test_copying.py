@@ -145,6 +145,18 @@ def test_the_log_of_a_killed_restore_does_not_ruin_the_next_one(tmp_path: Path) 
     assert not [one.name for one in tmp_path.iterdir() if "restoring" in one.name]
 
 
+def test_the_log_of_a_killed_backup_does_not_ruin_the_next_one(tmp_path: Path) -> None:
+    log = rows_and_a_hot_journal(tmp_path / "small.db", 50)
+    catalog, target = tmp_path / "catalog.db", tmp_path / "backup.db"
+    rows_and_a_hot_journal(catalog, 400)
+    (tmp_path / "backup.db.partial").write_bytes(b"half")
+    (tmp_path / "backup.db.partial-journal").write_bytes(log)
+    assert back_up(catalog, target).size >= catalog.stat().st_size
+    with closing(sqlite3.connect(target)) as opened:
+        assert opened.execute("SELECT count(*) FROM facts").fetchone() == (400,)
+    assert not [one.name for one in tmp_path.iterdir() if "partial" in one.name]
+
+
 def test_a_damaged_catalog_can_be_replaced(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as made, made:
