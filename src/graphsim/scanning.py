@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import stat
 import time
+from pathlib import Path
 
 import msgspec
 
 RACY_NS = 50_000_000
 """A file written so many nanoseconds before the scan may be written again under the same time."""
+
+_MOST_LOOKS = 5
+"""So often is a folder read that somebody changes all the time."""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -86,22 +90,39 @@ def join(path: str, name: str) -> str:
 
 
 def _entries(path: str) -> tuple[list[Found], dict[str, str]]:
+    """Return the entries of a folder, read again while it changes under the eye.
+
+    A file that is renamed between the listing and its stat would be seen under neither name, and
+    come back as another file.
+    """
+    for _ in range(_MOST_LOOKS):
+        before = Path(path).stat().st_mtime_ns
+        found, left_out, is_whole = _look(path)
+        if is_whole and Path(path).stat().st_mtime_ns == before:
+            break
+    found.sort(key=lambda entry: entry.name)
+    return found, left_out
+
+
+def _look(path: str) -> tuple[list[Found], dict[str, str], bool]:
+    """Read a folder once; the last value tells whether all that it listed was still there."""
     found: list[Found] = []
     left_out: dict[str, str] = {}
+    is_whole = True
     with os.scandir(path) as entries:
         for entry in entries:
             try:
                 one = _found(entry)
             except FileNotFoundError:
-                continue  # gone while we looked
+                is_whole = False
+                continue
             except OSError as error:
                 one = error.strerror or type(error).__name__
             if isinstance(one, Found):
                 found.append(one)
             else:
                 left_out[os.fsencode(entry.name).decode(errors="backslashreplace")] = one
-    found.sort(key=lambda entry: entry.name)
-    return found, left_out
+    return found, left_out, is_whole
 
 
 def _found(entry: os.DirEntry[str]) -> Found | str:
