@@ -9,8 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from drivefeed.bootstrap import backend_credentials
-from drivefeed.catalog import heartbeats
+from drivefeed.bootstrap import backend_credentials, folder_identity
 from drivefeed.domain.gate import OPEN
 from drivefeed.embedding import index_name
 from drivefeed.indexer.extract import ExtractionPool, ocr
@@ -28,6 +27,7 @@ from drivefeed.services.index_turns import IndexTurns
 from drivefeed.services.queue_events import QueueEvents
 from drivefeed.services.reindex import Reindexing
 from drivefeed.services.reindex_parts import ReindexParts
+from drivefeed.services.sole_process import share_catalog, take_catalog
 from drivefeed.stages.discover import Admit, Discover
 from drivefeed.stages.index import Index
 from drivefeed.stages.poll import Poll
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from drivefeed.bootstrap import Parts
-    from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.gate import Gate
     from drivefeed.indexer.library import Library
     from drivefeed.roles import Role
@@ -64,11 +63,15 @@ def is_alone(settings: Settings, role: Role) -> bool:
     return settings.redis_url is None or (role.is_whole and settings.is_for_one_process)
 
 
-async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQueue:
+async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack, *, owner: str) -> BullmqQueue:
     """Connect to the queue; the embedded server is started, and ends with ``stack``.
 
+    Args:
+        owner: who begins to work on the catalog.
+
     Raises:
-        NeedsAttention, PartDown: it does not answer, or its settings would lose jobs.
+        NeedsAttention, PartDown: it does not answer, or its settings would lose jobs; or another
+            process works where only one can.
     """
     # It brings an HTTP client, which a start does not wait for.
     from drivefeed.sources.graph.budget_shared import script_text
@@ -83,12 +86,11 @@ async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQ
         stack.push_async_callback(valkey.stop)
         watching = asyncio.create_task(valkey.run(), name="embedded queue")
         stack.callback(watching.cancel)
-        await _bury_all(parts.catalog)
     else:
         url = settings.redis_url.get_secret_value()
         if is_alone(settings, role):
             stack.enter_context(alone_on(settings.data_dir / "queue"))
-            await _bury_all(parts.catalog)
+    await _begin(parts, role, owner)
     if settings.redis_url is None:
         parts.source.gates.share(RedisScript(url, script_text()))
     queue = BullmqQueue(
@@ -105,9 +107,13 @@ async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack) -> BullmqQ
     return queue
 
 
-async def _bury_all(catalog: Catalog) -> None:
-    """Free what was under way: with the data folder locked, whoever did it is dead."""
-    freed = await heartbeats.bury_all(catalog)
+async def _begin(parts: Parts, role: Role, owner: str) -> None:
+    """Begin to work on the catalog, with the data folder locked where it is ours alone."""
+    if not is_alone(parts.settings, role):
+        await share_catalog(parts.catalog)
+        return
+    folder = folder_identity(parts.settings)
+    freed = await take_catalog(parts.catalog, owner, role.name, folder=folder)
     if freed:
         _log.info("work_resumes", count=freed)
 

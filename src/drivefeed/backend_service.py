@@ -19,12 +19,14 @@ from drivefeed.assembly import open_indexing, open_turns
 from drivefeed.backends.gate import Gated
 from drivefeed.backends.served import ServedBackend, fetch_timeout
 from drivefeed.backends.serving import application
+from drivefeed.bootstrap import folder_identity
 from drivefeed.catalog import heartbeats
 from drivefeed.catalog.index_jobs import ensure_sender
 from drivefeed.outward import outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.embedded import alone_on
 from drivefeed.services.direct import Direct
+from drivefeed.services.sole_process import share_catalog, take_catalog
 from drivefeed.stages.breaker import Breakers
 from drivefeed.stages.index import Index
 from drivefeed.stages.runner import Runner
@@ -33,10 +35,13 @@ from drivefeed.web.backend_server import BackendServer
 from drivefeed.workload import attempts_of, concurrency_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from drivefeed.backends.signing import Credential
     from drivefeed.bootstrap import Parts
 
 _BEAT_SECONDS: Final = 3.0
+_ROLE: Final = "backend"
 
 _log = log("backend")
 
@@ -58,8 +63,11 @@ class BackendService:
         self._server = BackendServer(host, port)
         self.url = self._server.url
 
-    async def run(self) -> None:
+    async def run(self, on_ready: Callable[[], None]) -> None:
         """Serve and work until closed.
+
+        Args:
+            on_ready: called once everything is open.
 
         Raises:
             DrivefeedError: a part cannot be opened, or another process uses the data folder.
@@ -70,7 +78,10 @@ class BackendService:
         async with AsyncExitStack() as stack:
             if parts.settings.is_for_one_process:
                 stack.enter_context(alone_on(parts.settings.data_dir / "queue"))
-                await heartbeats.bury_all(parts.catalog)
+                folder = folder_identity(parts.settings)
+                await take_catalog(parts.catalog, owner, _ROLE, folder=folder)
+            else:
+                await share_catalog(parts.catalog)
             turns = open_turns(parts, owner)
             if turns is not None:
                 await turns.take()
@@ -108,6 +119,7 @@ class BackendService:
                 if turns is not None:
                     background.append(group.create_task(turns.keep(), name="index"))
                 _log.info("backend_ready", url=self.url)
+                on_ready()
                 await self._server.run(app)
                 for task in background:
                     task.cancel()
@@ -119,6 +131,6 @@ class BackendService:
 
     async def _beat(self, owner: str) -> None:
         while True:
-            await heartbeats.beat(self._parts.catalog, owner, "backend")
+            await heartbeats.beat(self._parts.catalog, owner, _ROLE)
             await heartbeats.reap(self._parts.catalog, own=owner)
             await asyncio.sleep(_BEAT_SECONDS)

@@ -5,9 +5,10 @@ A command that only asks the catalog answers before the libraries of the others 
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from drivefeed.account_parts import open_accounts
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 STORE_FOLDER = "objects"
 """Below the data folder, where there is no S3 bucket."""
+FOLDER_IDENTITY = "folder.id"
+"""Below the data folder, where the catalog is elsewhere."""
 
 
 @dataclass(slots=True)
@@ -89,6 +92,33 @@ def make_data_dir(settings: Settings) -> None:
             what = f"'{settings.data_dir}' is a file, and a folder for data is wanted."
         raise NeedsAttention(
             f"{what} Name another one with --data or DRIVEFEED_DATA_DIR.",
+            reason=Reason.MISCONFIGURED,
+        ) from error
+
+
+def folder_identity(settings: Settings) -> str | None:
+    """Return what tells the data folder from any other, also from a copy of it.
+
+    It is made at the first call.
+
+    Returns:
+        None where the catalog lies in the folder, so that the folder's lock is the catalog's.
+
+    Raises:
+        NeedsAttention: the folder cannot be written.
+    """
+    if settings.database_url is None:
+        return None
+    path = settings.data_dir / FOLDER_IDENTITY
+    try:
+        make_data_dir(settings)
+        with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+            file.write(token_hex(16))
+        return f"{path.read_text(encoding='ascii')}.{path.stat().st_ino}"
+    except OSError as error:
+        raise NeedsAttention(
+            f"The file '{path}' cannot be written: {error.strerror}. Drivefeed needs a data folder "
+            "of its own beside the database.",
             reason=Reason.MISCONFIGURED,
         ) from error
 

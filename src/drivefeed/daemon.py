@@ -178,7 +178,7 @@ class Daemon:
             await asyncio.to_thread(configure_tracing, outbound_of(self.parts.settings))
             stack.push_async_callback(asyncio.to_thread, stop_tracing)
             await serve_health(self.parts.settings, self.role, self.health, stack)
-            queue = self._queue = await open_queue(self.parts, self.role, stack)
+            queue = self._queue = await open_queue(self.parts, self.role, stack, owner=self.owner)
             indexing = await self._open_indexing(stack)
             files = await open_files(self.parts, self.role, indexing, stack)
             workers, relay, schedule = await self._assemble(queue, indexing, files)

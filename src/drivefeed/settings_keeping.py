@@ -10,6 +10,8 @@ from drivefeed.domain.gate import LEAST_ROOM, MIB
 from drivefeed.setting_sections import Section
 
 _Days = Annotated[float, Field(gt=0)]
+_MOST_MB = 2**30
+"""A pebibyte: no folder has more, so a larger mark is a slip of the hand."""
 
 
 class RetentionSettings(Section):
@@ -53,18 +55,20 @@ class RetentionSettings(Section):
 class DiskSettings(Section):
     """How full the disks may get: below the low marks nothing new is downloaded."""
 
-    low_mb: Annotated[int, Field(gt=0)] = Field(
+    low_mb: Annotated[int, Field(gt=0, le=_MOST_MB)] = Field(
         default=256,
         description="Free MiB below which downloads hold, for the data folder and all that lies in "
         "it; above the 128 that the embedded index needs to write at all.",
     )
-    high_mb: Annotated[int, Field(gt=0)] = Field(
+    high_mb: Annotated[int, Field(gt=0, le=_MOST_MB)] = Field(
         default=512, description="Free MiB at which they go on."
     )
-    temp_low_mb: Annotated[int, Field(ge=0)] = Field(
+    temp_low_mb: Annotated[int, Field(ge=0, le=_MOST_MB)] = Field(
         default=64, description="The low mark of the folder for temporary files."
     )
-    temp_high_mb: Annotated[int, Field(ge=0)] = Field(default=128, description="Its high mark.")
+    temp_high_mb: Annotated[int, Field(ge=0, le=_MOST_MB)] = Field(
+        default=128, description="Its high mark."
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

@@ -18,6 +18,8 @@ VERSION: Final = "v1"
 MOST_REQUEST_BYTES: Final = 256 * 1024
 MOST_ANSWER_BYTES: Final = 64 * 1024
 MOST_DETAIL: Final = 2_000
+LONGEST_STORE_KEY: Final = 1024
+"""As long as the keys of S3 may be."""
 PROBLEM_TYPE: Final = "application/problem+json"
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._~:-]{1,64}$")]
@@ -56,7 +58,7 @@ class Content(Shape):
         description="A URL that gives the bytes to whoever asks, made fresh for this submission. "
         "It is a secret until it expires: do not log it.",
     )
-    store_key: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+    store_key: Annotated[str, Field(min_length=1, max_length=LONGEST_STORE_KEY)] | None = Field(
         default=None, description="The key of the object, for backends that read the store."
     )
 

@@ -53,22 +53,6 @@ async def leave(catalog: Catalog, owner: str) -> int:
         )
 
 
-async def bury_all(catalog: Catalog, role: str = "up") -> int:
-    """The only process of a role starts: whoever had it before is dead, and needs no lease.
-
-    Returns:
-        How many rows are due again.
-    """
-    async with catalog.write("bury") as connection:
-        before = select(heartbeats.c.owner).where(heartbeats.c.role == role)
-        await connection.execute(leases.update().where(leases.c.owner.in_(before)).values(until=0))
-        await connection.execute(delete(heartbeats).where(heartbeats.c.role == role))
-        now = catalog.clock.now()
-        return await reminders.free_rows_of_dead_owners(
-            connection, now=now, dead_before=now - DEAD_AFTER_MS
-        )
-
-
 async def reap(catalog: Catalog, *, own: str) -> int:
     """Make rows of dead processes due again; return how many.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -14,14 +15,17 @@ from drivefeed.cli.backend_secret import credential_of
 from drivefeed.cli.context import EXIT_NOT_CLEAN, run
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.words import count_of
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
 from drivefeed.services.conformance.finding import Result, Verdict
 from drivefeed.services.conformance.kit import CHECKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from drivefeed.backends.signing import Credential
+    from drivefeed.services.conformance.documents import Documents
 
 _MARKS: Final = {
     Verdict.PASSED: "[green]passed[/]",
@@ -60,14 +64,33 @@ def check_backend(url: str, wishes: Wishes, *, as_json: bool) -> None:
 
 
 def _require(url: str, wishes: Wishes) -> None:
+    from drivefeed.backends.contract import LONGEST_STORE_KEY
     from drivefeed.backends.place import is_usable
 
     if not is_usable(url):
         raise typer.BadParameter(f"'{url}' is no URL such as https://backend.example.")
+    if wishes.documents and not is_usable(wishes.documents):
+        raise typer.BadParameter(
+            f"--documents '{wishes.documents}' is no URL such as http://checks.example:8080."
+        )
+    if _is_unspecified(wishes.listen) and not (wishes.documents or wishes.store_keys):
+        raise typer.BadParameter(
+            f"'{wishes.listen}' is all addresses of this machine, and no backend can fetch from "
+            "that. Say with --documents by which one it reaches them."
+        )
+    if not all(0 < len(one) <= LONGEST_STORE_KEY for one in wishes.store_keys):
+        raise typer.BadParameter(f"A --store-key has 1 to {LONGEST_STORE_KEY} characters.")
     unknown = set(wishes.only) - {one.name for one in CHECKS}
     if unknown:
         known = ", ".join(one.name for one in CHECKS)
         raise typer.BadParameter(f"There is no check '{unknown.pop()}'; there are {known}.")
+
+
+def _is_unspecified(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return not host
 
 
 async def _examined(
@@ -77,7 +100,6 @@ async def _examined(
 
     from drivefeed.outbound import Outbound
     from drivefeed.services.conformance.bench import Bench
-    from drivefeed.services.conformance.documents import serving
     from drivefeed.services.conformance.kit import examine
     from drivefeed.services.conformance.speaker import Speaker
     from drivefeed.system import SystemClock, SystemIds
@@ -89,13 +111,35 @@ async def _examined(
         )
         documents = None
         if not wishes.store_keys:
-            port = urlsplit(wishes.documents).port or 0
-            documents = await stack.enter_async_context(
-                serving(wishes.listen, port, base=wishes.documents)
-            )
+            documents = await stack.enter_async_context(_served(wishes))
         speaker = Speaker(url, credential, client, clock=SystemClock(), ids=SystemIds())
         bench = Bench(speaker, documents, wishes.store_keys, deadline=wishes.deadline)
         return await examine(bench, only=wishes.only, on_result=tell)
+
+
+@asynccontextmanager
+async def _served(wishes: Wishes) -> AsyncIterator[Documents]:
+    """Serve the kit's documents where the backend is said to reach them.
+
+    Raises:
+        NeedsAttention: the address cannot be bound.
+    """
+    from drivefeed.services.conformance.documents import serving
+
+    port = urlsplit(wishes.documents).port or 0
+    async with AsyncExitStack() as stack:
+        try:
+            documents = await stack.enter_async_context(
+                serving(wishes.listen, port, base=wishes.documents)
+            )
+        except OSError as error:
+            raise NeedsAttention(
+                f"The documents of the checks cannot be served on {wishes.listen} port "
+                f"{port or 'of any number'}: {error.strerror or error}. Name another address of "
+                "this machine with --listen, or another port in --documents.",
+                reason=Reason.MISCONFIGURED,
+            ) from error
+        yield documents
 
 
 def _teller(total: int) -> Callable[[Result], None]:

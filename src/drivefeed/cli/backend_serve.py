@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drivefeed.cli.backend_secret import VARIABLE, credential_of
@@ -49,14 +50,17 @@ async def _serve(
 
     async with open_parts(settings) as parts:
         service = BackendService(parts, credential, host=host, port=port)
-        if as_json:
-            print_json({"url": service.url})
-        else:
-            say(f"The backend is at {service.url} until Ctrl-C.")
-            say("'drivefeed backend check' tells whether it keeps the contract.")
-            if not is_loopback(host):
-                say("Others can reach it, and nothing is encrypted: put a proxy with https before.")
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, service.close)
-        await service.run()
+        await service.run(partial(_tell, service.url, host, as_json=as_json))
+
+
+def _tell(url: str, host: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"url": url})
+        return
+    say(f"The backend is at {url} until Ctrl-C.")
+    say("'drivefeed backend check' tells whether it keeps the contract.")
+    if not is_loopback(host):
+        say("Others can reach it, and nothing is encrypted: put a proxy with https before.")

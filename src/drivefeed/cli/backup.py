@@ -21,6 +21,7 @@ from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import size_of
 from drivefeed.domain.errors import NeedsAttention, Part, PartDown
 from drivefeed.domain.reasons import Reason
+from drivefeed.services.sole_process import refuse_beside_others
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +82,8 @@ async def _restore(settings: Settings, file: Path | None) -> dict[str, Any]:
         await _keep_daemons_off(settings, stack)
         if file is None:
             memory = await stack.enter_async_context(bootstrap.open_memory(settings, around))
+            folder = bootstrap.folder_identity(settings)
+            await refuse_beside_others(memory, folder=folder)
             await mark_restored(memory, epoch=epoch)
             return {"file": None, "replaced": None, "epoch": epoch}
         if catalog is None:

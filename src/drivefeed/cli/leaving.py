@@ -104,7 +104,8 @@ def forget_files(path: str, *, undo: bool, as_json: bool) -> None:
     if as_json:
         print_json({"remembered" if undo else "forgotten": paths})
     elif paths:
-        what = "will be decided about anew" if undo else "are forgotten; their content goes now"
+        forgotten = "is forgotten; its" if len(paths) == 1 else "are forgotten; their"
+        what = "will be decided about anew" if undo else f"{forgotten} content goes now"
         say_files(paths, what)
     else:
         missing = "is forgotten" if undo else "was imported"

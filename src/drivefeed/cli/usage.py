@@ -105,6 +105,8 @@ def limit(
 
     if (pages is None) is not none:
         raise typer.BadParameter("Say either a number of pages, or --none.")
+    if none and (per, zone) != ("total", "UTC"):
+        raise typer.BadParameter("Without a limit there is no period: leave --per and --zone out.")
     if per not in set(Period):
         raise typer.BadParameter(f"There is no '{per}'; choose from {', '.join(Period)}.")
     wanted = Limit() if none else Limit(pages, Period(per), zone)

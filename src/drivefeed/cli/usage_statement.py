@@ -62,8 +62,12 @@ async def _connection(catalog: Catalog, which: str | None, org_id: str | None) -
     ]
     if len(found) > 1:
         raise NotFound(f"Several connections are called '{which}'; name it by its id, or --org.")
+    if found:
+        return found[0]
     # One that was removed is still known to the ledger, by its id.
-    return found[0] if found else which
+    async for _ in statement(catalog, Wanted(org_id, which)):
+        return which
+    raise NotFound(f"There is no connection '{which}', and no entry of one that was removed.")
 
 
 def print_statement(entries: list[Entry], *, as_csv: bool, as_json: bool) -> None:

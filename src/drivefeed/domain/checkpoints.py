@@ -43,7 +43,7 @@ COMMITS: dict[str, str] = {
     "attention": "A person is asked.",
     "budgets": "How budgets at Microsoft stand is noted for all processes.",
     "budgets.old": "What was noted of budgets too long ago is forgotten.",
-    "bury": "The only process starts, so the rows of all others are due.",
+    "bury": "The only process of a catalog starts, so the rows of all others are due.",
     "claim": "A worker takes a row.",
     "clear": "A person's retry clears what kept an import waiting.",
     "collection.begin": "Another collection of the index is begun.",

@@ -58,7 +58,9 @@ async def service(settings: Settings) -> AsyncIterator[str]:
         asyncio.TaskGroup() as group,
     ):
         made = BackendService(parts, Credential(SECRET), host="127.0.0.1", port=0)
-        group.create_task(made.run())
+        ready = asyncio.Event()
+        group.create_task(made.run(ready.set))
+        await ready.wait()
         yield made.url
         made.close()
 
@@ -105,8 +107,10 @@ async def test_a_job_whose_bytes_were_lost_with_the_process_is_submitted_again(
             await backend.aclose()
             async with open_parts(settings) as parts:
                 second = BackendService(parts, Credential(SECRET), host="127.0.0.1", port=0)
+                told: list[str] = []
                 with pytest.raises(PartDown, match="already uses"):
-                    await second.run()
+                    await second.run(lambda: told.append("ready"))
+                assert not told
 
 
 def test_without_a_secret_nothing_is_served(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from drivefeed.domain.lifecycle import Event, State
 from drivefeed.domain.reasons import Reason
 from drivefeed.stores.directory import DirectoryStore
 from drivefeed.system import SystemClock, SystemIds
-from support.catalogs import new_catalog
 from support.clock import no_checkpoint
 from support.processes import environment
 from unit.catalog.rig import ROOT, Rig, file, folder
@@ -38,12 +37,6 @@ if TYPE_CHECKING:
 PAGES, LIMIT = 70, 100
 LARGE = 75_000 * PAGES
 """Bytes that a PDF of so many pages has, by the estimate."""
-
-
-@pytest.fixture
-def catalog_url(tmp_path: Path) -> str:
-    """A fresh database."""
-    return new_catalog(tmp_path / "catalog.db")
 
 
 @pytest.fixture
@@ -132,6 +125,9 @@ async def settle(rig: Rig, item_id: str) -> None:
     await rig.advance(one, Event.SETTLED, facts={"pages": PAGES, "shown": True})
 
 
+@pytest.mark.parametrize(
+    "catalog_url", ["postgres", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
+)
 @pytest.mark.parametrize(
     "repeats",
     [5, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(1_800)])],

@@ -24,7 +24,6 @@ from drivefeed.catalog.waiting import clear
 from drivefeed.domain.metering import hold
 from drivefeed.domain.reasons import Reason
 from drivefeed.system import SystemClock, SystemIds
-from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from support.processes import environment
 from support.storm import Fate, KilledHereError, Player, random_name
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
     from drivefeed.catalog.engine import Catalog
     from drivefeed.domain.metering import Balance
     from drivefeed.domain.remote import RemoteItem
-
-
-@pytest.fixture
-def catalog_url(tmp_path: Path) -> str:
-    """A fresh database."""
-    return new_catalog(tmp_path / "catalog.db")
 
 
 class Deaths:
@@ -103,6 +96,9 @@ async def examine(rig: Rig, names: dict[str, str], limit: int) -> None:
     assert waiting, "the limit was never reached"
 
 
+@pytest.mark.parametrize(
+    "catalog_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)], indirect=True
+)
 @pytest.mark.parametrize("seed", [1])
 async def test_a_storm_in_one_process(seed: int, catalog_url: str) -> None:
     chance = random.Random(seed)

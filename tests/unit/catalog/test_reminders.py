@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog import deliveries, heartbeats, reminders
+from drivefeed.catalog import deliveries, heartbeats, reminders, sole_process
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.ports import Stage
 
@@ -268,7 +268,7 @@ async def test_the_dead_do_not_take_a_retried_row_with_them(outbox: Outbox) -> N
     async with outbox.write() as connection:
         await reminders.rest(connection, "x")
     await outbox.claim("x", 1, "dead")
-    assert await heartbeats.bury_all(outbox.catalog) == 1
+    assert (await sole_process.take(outbox.catalog, "next", "up", dead=frozenset())).freed == 1
     assert await outbox.names() == ["x"]
 
 
@@ -278,7 +278,7 @@ async def test_the_dead_keep_no_lease_from_who_comes_after_them(outbox: Outbox) 
     await heartbeats.beat(catalog, "another role", "web")
     for name, owner in (("recovery", "dead"), ("tokens", "another role"), ("x", "a command")):
         assert await heartbeats.take_lease(catalog, name, owner, for_ms=60_000) == 1
-    await heartbeats.bury_all(catalog)
+    await sole_process.take(catalog, "next", "up", dead=frozenset())
     assert await heartbeats.take_lease(catalog, "recovery", "next", for_ms=60_000) == 2
     assert await heartbeats.take_lease(catalog, "tokens", "next", for_ms=60_000) is None
     assert await heartbeats.take_lease(catalog, "x", "next", for_ms=60_000) is None

@@ -141,6 +141,18 @@ def test_a_recount_of_wrong_books_is_a_no(installation: Path) -> None:
     asyncio.run(bend(-1))
 
 
+def test_no_limit_has_no_period(tmp_path: Path) -> None:
+    for more in ("--zone Mars/Olympus", "--per month"):
+        done = run_command(*f"usage limit --none {more}".split(), cwd=tmp_path, ok=[2])
+        assert "leave --per and --zone out" in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_connection_that_never_was_has_no_statement(installation: Path) -> None:
+    asked = ("--data", str(installation), "usage", "statement", "--connection", "nosuch")
+    done = run_command(*asked, cwd=installation, ok=[3])
+    assert "There is no connection 'nosuch'" in done.stderr
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -80,6 +80,9 @@ async def serving(host: str, port: int = 0, *, base: str = "") -> AsyncIterator[
     Args:
         host: the address to bind.
         base: where the backend reaches it, if that is another address.
+
+    Raises:
+        OSError: the address cannot be bound.
     """
     found: list[Documents] = []
 
@@ -88,7 +91,8 @@ async def serving(host: str, port: int = 0, *, base: str = "") -> AsyncIterator[
 
     server = await asyncio.start_server(answer, host, port)
     bound = server.sockets[0].getsockname()[1]
-    found.append(Documents(base.rstrip("/") or f"http://{host}:{bound}"))
+    name = f"[{host}]" if ":" in host else host
+    found.append(Documents(base.rstrip("/") or f"http://{name}:{bound}"))
     try:
         yield found[0]
     finally:

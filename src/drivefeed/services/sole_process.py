@@ -1,0 +1,97 @@
+"""Nobody works on a catalog beside a process that takes it for its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from drivefeed.catalog import sole_process
+from drivefeed.catalog.parts_down import DEAD_AFTER_MS
+from drivefeed.domain.errors import Part, PartDown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drivefeed.catalog.engine import Catalog
+    from drivefeed.catalog.sole_process import Process
+
+_LOOK_SECONDS: Final = 0.5
+_MANY = (
+    "Stop it first. Many processes on one database need a Redis, an S3 bucket and a Qdrant server "
+    "that all of them reach: see 'Many processes' in docs/operations.md."
+)
+
+
+async def take_catalog(catalog: Catalog, owner: str, role: str, *, folder: str | None) -> int:
+    """Begin as the only process of a catalog; return how many interrupted rows are due again.
+
+    A process that was killed a moment ago still counts as alive. One with the same data folder is
+    known to be dead, because its lock is ours; for others it is seen within eight seconds.
+
+    Args:
+        folder: the identity of the data folder; None where the catalog lies in it.
+
+    Raises:
+        PartDown: another process works on the catalog.
+    """
+    dead: frozenset[str] = frozenset()
+    if folder is not None:
+        standing = await sole_process.standing(catalog)
+        if standing.folder != folder and standing.alive:
+            await _see_dead(catalog, standing.alive, "this one would take what it does for its own")
+            dead = frozenset(standing.alive)
+    taken = await sole_process.take(catalog, owner, role, folder=folder, dead=dead)
+    if taken.rival is not None:
+        raise _occupied(taken.rival, "this one would take what it does for its own")
+    return taken.freed
+
+
+async def share_catalog(catalog: Catalog) -> None:
+    """Begin as one of many processes of a catalog.
+
+    Raises:
+        PartDown: it belongs to one process with parts of its own, and that is alive.
+    """
+    standing = await sole_process.standing(catalog)
+    if standing.folder is None:
+        return
+    await _see_dead(catalog, standing.alive, "it has parts in a data folder that this one lacks")
+    await sole_process.share(catalog)
+
+
+async def refuse_beside_others(catalog: Catalog, *, folder: str | None) -> None:
+    """Do nothing unless a process works on a catalog that a command would change as a whole.
+
+    Args:
+        folder: as in :func:`take_catalog`; its lock is ours.
+
+    Raises:
+        PartDown: one does.
+    """
+    standing = await sole_process.standing(catalog)
+    if folder is not None and standing.folder != folder:
+        await _see_dead(catalog, standing.alive, "it would go on with what it remembers")
+
+
+async def _see_dead(catalog: Catalog, suspects: Mapping[str, Process], why: str) -> None:
+    """Watch until nobody of the suspects can be alive.
+
+    Raises:
+        PartDown: one said again that it is.
+    """
+    latest = time.monotonic() + DEAD_AFTER_MS / 1000 + 1.0
+    while suspects and time.monotonic() < latest:
+        await asyncio.sleep(_LOOK_SECONDS)
+        alive = (await sole_process.standing(catalog)).alive
+        for owner, one in suspects.items():
+            if owner in alive and alive[owner].seen_at > one.seen_at:
+                raise _occupied(alive[owner], why)
+        suspects = {owner: one for owner, one in suspects.items() if owner in alive}
+
+
+def _occupied(one: Process, why: str) -> PartDown:
+    return PartDown(
+        f"'drivefeed {one.role}' ({one.owner}) works on this database already, and {why}. {_MANY}",
+        part=Part.CATALOG,
+    )
