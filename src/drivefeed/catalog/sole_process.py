@@ -2,8 +2,8 @@
 
 A lock in the folder keeps a second process off the folder. Where the catalog is elsewhere, one with
 a folder of its own passes that lock: its queue and its objects would be its own, and what the other
-one has under way would count as abandoned. So the catalog knows the folder of the process it belongs
-to, and a process with another folder asks who is alive.
+one has under way would count as abandoned. So the catalog knows the folder of the process that it
+belongs to, and a process with another folder asks who is alive.
 """
 
 from __future__ import annotations
