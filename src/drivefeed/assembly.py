@@ -22,6 +22,7 @@ from drivefeed.ports import Stage
 from drivefeed.queue.bullmq import BullmqQueue
 from drivefeed.queue.embedded import EmbeddedValkey, alone_on
 from drivefeed.queue.script import RedisScript
+from drivefeed.roles import is_alone
 from drivefeed.services.find import find
 from drivefeed.services.index_turns import IndexTurns
 from drivefeed.services.queue_events import QueueEvents
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from drivefeed.indexer.library import Library
     from drivefeed.roles import Role
     from drivefeed.setting_sections import ExtractionSettings
-    from drivefeed.settings import Settings
     from drivefeed.stages.stage import StageRun
     from drivefeed.web.server import StatusPage
 
@@ -56,11 +56,6 @@ _WINDOW_PER_WORKER = 8
 _COUNTING_SECONDS = 15
 
 _log = log("daemon")
-
-
-def is_alone(settings: Settings, role: Role) -> bool:
-    """Whether no other process works on the data folder, so that whoever did before is dead."""
-    return settings.redis_url is None or (role.is_whole and settings.is_for_one_process)
 
 
 async def open_queue(parts: Parts, role: Role, stack: AsyncExitStack, *, owner: str) -> BullmqQueue:

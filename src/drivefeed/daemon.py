@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from drivefeed.assembly import (
-    is_alone,
     open_files,
     open_indexing,
     open_page,
@@ -25,7 +24,7 @@ from drivefeed.keeping import gatekeeper_of, keep_house, watch_budgets
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.table import QUEUES
-from drivefeed.roles import UP, owns_embedded_index
+from drivefeed.roles import UP, is_alone, owns_embedded_index
 from drivefeed.services.gate import LOOK_SECONDS
 from drivefeed.services.health import Health
 from drivefeed.services.loop import LoopWatch, spare_the_collector

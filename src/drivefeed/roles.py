@@ -89,3 +89,8 @@ def require_shared(settings: Settings, role: Role) -> None:
 def owns_embedded_index(settings: Settings, role: Role) -> bool:
     """Whether this process is one of many and the one to which the embedded index belongs."""
     return not role.is_whole and role.indexes and not settings.qdrant_url
+
+
+def is_alone(settings: Settings, role: Role) -> bool:
+    """Whether no other process works on the data folder, so that whoever did before is dead."""
+    return settings.redis_url is None or (role.is_whole and settings.is_for_one_process)

@@ -9,9 +9,11 @@ import pytest
 
 from drivefeed.catalog.engine import open_catalog
 from drivefeed.catalog.index_jobs import CatalogIndexJobs
+from drivefeed.catalog.passport import passports
 from drivefeed.domain.lifecycle import Event
 from drivefeed.domain.reasons import Reason
 from drivefeed.ports import IndexJobState, Submission
+from drivefeed.web.passport_shapes import passport_shape
 from support.clock import CountedIds, ManualClock, no_checkpoint
 from unit.catalog.rig import ROOT, Rig, file, folder
 
@@ -176,3 +178,20 @@ async def test_it_is_remembered_at_which_start_a_file_was_read(
     again = await jobs.get(job.job_id)
     assert again is not None
     assert again.read_at_start == 3
+
+
+async def test_a_passport_says_how_far_a_version_is_while_it_is_indexed(
+    rig: Rig, jobs: IndexJobs, sent: Submission
+) -> None:
+    async def percent() -> int | None:
+        (story,) = await passports(rig.catalog, "a")
+        shown: int | None = passport_shape(story).versions[0].indexed_percent
+        return shown
+
+    assert await percent() is None
+    job = await jobs.create(sent)
+    assert await percent() == 0
+    await jobs.set_progress(job.job_id, 42)
+    assert await percent() == 42
+    await jobs.finish(job.job_id, IndexJobState.DONE, pages=1, chunks=1)
+    assert await percent() is None

@@ -15,6 +15,7 @@ from drivefeed.catalog.tables import (
     documents,
     import_events,
     imports,
+    index_jobs,
     items,
     reminders,
 )
@@ -22,6 +23,8 @@ from drivefeed.catalog.tree import item_of, lineages
 from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.identity import object_key
+from drivefeed.domain.lifecycle import State
+from drivefeed.ports import IndexJobState
 
 if TYPE_CHECKING:
     from sqlalchemy import RowMapping
@@ -205,4 +208,18 @@ async def _version(connection: AsyncConnection, row: RowMapping) -> dict[str, An
     )
     waiting = due.mappings().one_or_none()
     version["due"] = dict(waiting) if waiting is not None else None
+    version["indexed_percent"] = await _indexed_percent(connection, row)
     return version
+
+
+async def _indexed_percent(connection: AsyncConnection, row: RowMapping) -> int | None:
+    """Return how far our own backend is with a version; None where nobody here works on it."""
+    if row["state"] != State.SUBMITTED:
+        return None
+    percent: int | None = await connection.scalar(
+        select(index_jobs.c.progress).where(
+            index_jobs.c.key == f"{row['id']}:{row['round']}",
+            index_jobs.c.state == IndexJobState.QUEUED,
+        )
+    )
+    return percent

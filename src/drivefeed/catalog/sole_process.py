@@ -47,12 +47,14 @@ class Standing:
     """Who works on a catalog.
 
     Attributes:
-        folder: the data folder of the one process it belongs to, by its identity; None where it
-            belongs to none, or to many.
+        folder: the data folder of the one process it belonged to last, by its identity; None where
+            it always was of many.
+        owner: that process.
         alive: who said lately that it is alive, by owner.
     """
 
     folder: str | None
+    owner: str | None
     alive: dict[str, Process]
 
 
@@ -70,7 +72,8 @@ async def _standing(connection: AsyncConnection, *, now: int) -> Standing:
         select(heartbeats.c.owner, heartbeats.c.role, heartbeats.c.seen_at).where(fresh)
     )
     alive = {row.owner: Process(row.owner, row.role, row.seen_at) for row in rows}
-    return Standing(json.loads(value)["folder"] if value else None, alive)
+    sole = json.loads(value) if value else {}
+    return Standing(sole.get("folder"), sole.get("owner"), alive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,10 @@ async def take(
         now = catalog.clock.now()
         if folder is not None:
             before = await _standing(connection, now=now)
-            if before.folder != folder:
-                rivals = [one for name, one in before.alive.items() if name not in dead]
-                if rivals:
-                    return Taken(rival=rivals[0])
-            value = json.dumps({"folder": folder})
+            rivals = [one for name, one in before.alive.items() if name not in dead]
+            if rivals:
+                return Taken(rival=rivals[0])
+            value = json.dumps({"folder": folder, "owner": owner})
             await upsert(connection, facts, [{"name": _FACT, "value": value}])
         of_role = heartbeats.c.role == role
         was_theirs = leases.c.owner.in_(select(heartbeats.c.owner).where(of_role))
@@ -117,9 +119,3 @@ async def take(
                 connection, now=now, dead_before=now - DEAD_AFTER_MS
             )
         )
-
-
-async def share(catalog: Catalog) -> None:
-    """Note that a catalog belongs to many processes from now on."""
-    async with catalog.write("bury") as connection:
-        await connection.execute(delete(facts).where(facts.c.name == _FACT))

@@ -59,6 +59,7 @@ class _Commands(OnceGroup):
         return super().resolve_command(ctx, args)
 
 
+_EVERYWHERE = frozenset({"--data", "--config"})
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """What is loaded stays: looking through it every 700 objects is a tenth of the time to load it."""
 
@@ -127,7 +128,7 @@ def main() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     escape_what_cannot_be_written()
     try:
-        app.narrowed(sys.argv[1:])(prog_name="drivefeed")
+        app.narrowed(sys.argv[1:], valued=_EVERYWHERE)(prog_name="drivefeed")
     except Exception as error:
         from drivefeed.cli.trouble import complain, give_up_output, sentence_of, tell_defect
 

@@ -42,13 +42,15 @@ class Commands(typer.Typer):
         """Add a command; see ``typer.Typer``."""
         return super().command(name, cls=OnceCommand, **more)
 
-    def narrowed(self, words: Sequence[str]) -> Commands:
+    def narrowed(self, words: Sequence[str], *, valued: frozenset[str] = frozenset()) -> Commands:
         """Return these with the one command that is typed: making all ready takes 0.3 s.
 
         Args:
-            words: what was typed. Where it begins with an option, or with no command's name,
-                everything is there, for help and for words about what was meant.
+            words: what was typed. Where no command's name is at its place, everything is there, for
+                help and for words about what was meant.
+            valued: options with a value that may stand before the command's name.
         """
+        words = _without_options(words, valued)
         typed = words[0] if words else None
         commands = [one for one in self.registered_commands if one.name == typed]
         groups = [one for one in self.registered_groups if _name_of(one) == typed]
@@ -58,6 +60,13 @@ class Commands(typer.Typer):
         found.registered_commands = commands
         found.registered_groups = [_narrowed(one, words[1:]) for one in groups]
         return found
+
+
+def _without_options(words: Sequence[str], valued: frozenset[str]) -> Sequence[str]:
+    """Return what was typed from the first word on that is none of these options, nor its value."""
+    while words and words[0].partition("=")[0] in valued:
+        words = words[1 if "=" in words[0] else 2 :]
+    return words
 
 
 def _narrowed(group: TyperInfo, words: Sequence[str]) -> TyperInfo:

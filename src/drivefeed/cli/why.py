@@ -97,6 +97,8 @@ def _decided(decision: dict[str, Any]) -> str:
 def _headline(version: dict[str, Any], number: int, total: int, *, is_live: bool) -> str:
     stands = "[green]searchable[/]" if is_live else str(version["state"])
     words = [f"[bold]Version {number}[/] of {total}", stands]
+    if version["indexed_percent"]:
+        words.append(f"being indexed, {version['indexed_percent']} %")
     if version["round"] > 1:
         words.append(f"round {version['round']}")
     if version["settled_at"]:

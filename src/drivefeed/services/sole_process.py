@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.sole_process import Process
+    from drivefeed.catalog.sole_process import Process, Standing
 
 _LOOK_SECONDS: Final = 0.5
-_MANY = (
+_WOULD_BE_TAKEN: Final = "this one would take what it does for its own"
+_MANY: Final = (
     "Stop it first. Many processes on one database need a Redis, an S3 bucket and a Qdrant server "
     "that all of them reach: see 'Many processes' in docs/operations.md."
 )
@@ -38,12 +39,11 @@ async def take_catalog(catalog: Catalog, owner: str, role: str, *, folder: str |
     dead: frozenset[str] = frozenset()
     if folder is not None:
         standing = await sole_process.standing(catalog)
-        if standing.folder != folder and standing.alive:
-            await _see_dead(catalog, standing.alive, "this one would take what it does for its own")
-            dead = frozenset(standing.alive)
+        await _see_dead(catalog, _suspects(standing, folder), _WOULD_BE_TAKEN)
+        dead = frozenset(standing.alive)
     taken = await sole_process.take(catalog, owner, role, folder=folder, dead=dead)
     if taken.rival is not None:
-        raise _occupied(taken.rival, "this one would take what it does for its own")
+        raise _occupied(taken.rival, _WOULD_BE_TAKEN)
     return taken.freed
 
 
@@ -54,10 +54,8 @@ async def share_catalog(catalog: Catalog) -> None:
         PartDown: it belongs to one process with parts of its own, and that is alive.
     """
     standing = await sole_process.standing(catalog)
-    if standing.folder is None:
-        return
-    await _see_dead(catalog, standing.alive, "it has parts in a data folder that this one lacks")
-    await sole_process.share(catalog)
+    suspects = {name: one for name, one in standing.alive.items() if name == standing.owner}
+    await _see_dead(catalog, suspects, "it has parts in a data folder that this one lacks")
 
 
 async def refuse_beside_others(catalog: Catalog, *, folder: str | None) -> None:
@@ -69,9 +67,15 @@ async def refuse_beside_others(catalog: Catalog, *, folder: str | None) -> None:
     Raises:
         PartDown: one does.
     """
-    standing = await sole_process.standing(catalog)
-    if folder is not None and standing.folder != folder:
-        await _see_dead(catalog, standing.alive, "it would go on with what it remembers")
+    if folder is not None:
+        suspects = _suspects(await sole_process.standing(catalog), folder)
+        await _see_dead(catalog, suspects, "it would go on with what it remembers")
+
+
+def _suspects(standing: Standing, folder: str) -> dict[str, Process]:
+    """Return who may be alive, with the lock of our folder in our hands."""
+    known_dead = standing.owner if standing.folder == folder else None
+    return {name: one for name, one in standing.alive.items() if name != known_dead}
 
 
 async def _see_dead(catalog: Catalog, suspects: Mapping[str, Process], why: str) -> None:

@@ -64,6 +64,9 @@ class VersionShape(BaseModel):
     pages: int | None
     chunks: int | None
     backend_job: str | None
+    indexed_percent: int | None = Field(
+        description="How far our own backend is, while it works on this version."
+    )
     charged_pages: int | None
     charged_at: int | None
     due_stage: str | None
@@ -137,6 +140,7 @@ def _version_shape(version: dict[str, Any], number: int, document: dict[str, Any
         pages=version["pages"],
         chunks=version["chunks"],
         backend_job=version["backend_job"],
+        indexed_percent=version["indexed_percent"],
         charged_pages=charged.get("pages"),
         charged_at=charged.get("at"),
         due_stage=due.get("stage"),

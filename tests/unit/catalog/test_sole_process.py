@@ -67,11 +67,13 @@ async def test_a_dead_process_with_another_folder_is_followed(
 
 
 async def test_of_two_that_begin_at_once_one_is_refused(catalog: Catalog) -> None:
-    ended = await asyncio.gather(
-        *(take_catalog(catalog, name, "up", folder=name) for name in ("one", "two")),
-        return_exceptions=True,
+    taken = await asyncio.gather(
+        *(
+            sole_process.take(catalog, name, "up", folder=name, dead=frozenset())
+            for name in ("one", "two")
+        )
     )
-    assert sorted(type(one).__name__ for one in ended) == ["PartDown", "int"]
+    assert [one.rival is None for one in taken].count(True) == 1
 
 
 async def test_many_processes_do_not_begin_beside_one_that_is_alone(

@@ -92,14 +92,18 @@ def some_commands() -> Commands:
         ("first one", ["first one"]),
         ("first --help", ["first one", "first two"]),
         ("first nothing", ["first one", "first two"]),
-        ("--data up status", ["first one", "first two", "second one", "status", "up"]),
+        ("--data up status", ["status"]),
+        ("--data=up status", ["status"]),
+        ("--data x --data y first two", ["first two"]),
+        ("--data", ["first one", "first two", "second one", "status", "up"]),
+        ("--dta up status", ["first one", "first two", "second one", "status", "up"]),
         ("", ["first one", "first two", "second one", "status", "up"]),
         ("staus", ["first one", "first two", "second one", "status", "up"]),
     ],
 )
 def test_only_the_command_that_is_typed_is_made_ready(typed: str, left: list[str]) -> None:
     made = some_commands()
-    narrowed = made.narrowed(typed.split())
+    narrowed = made.narrowed(typed.split(), valued=frozenset({"--data"}))
     found = commands_below(typer.main.get_command(narrowed), "")
     assert (
         sorted(name.strip() for name, command in found if not isinstance(command, TyperGroup))
