@@ -31,7 +31,12 @@ from support.forked_children import (
 )
 from support.made_once import keep_version_of_redis
 
-WARM = ("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap")
+WARM = (
+    *("drivefeed.cli", "drivefeed.daemon", "drivefeed.assembly", "drivefeed.bootstrap"),
+    *("durability.memories", "durability.scenes", "durability.scenes_astray"),
+    *("durability.scenes_index", "durability.scenes_kept", "durability.scenes_leaving"),
+    "durability.scenes_told",
+)
 PAUSE_SECONDS = 0.01
 
 

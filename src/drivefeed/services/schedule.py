@@ -90,7 +90,7 @@ class Schedule:
 
     def start(self) -> None:
         """Start ticking on the running event loop."""
-        self._every(2.0, "heartbeat", self._beat)
+        self._every(3.0, "heartbeat", self._beat)
         if self._is_whole:
             self._every(3.0, "reap", self._reap)
             self._every(LOOK_SECONDS, "drives", self._wake)
