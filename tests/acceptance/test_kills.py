@@ -41,6 +41,8 @@ LOCK_SECONDS = 30.0
 """The earliest that BullMQ would bring back by itself what a killed worker held."""
 IMPORT_STAGES = ("transfer", "submit", "poll", "publish", "withdraw")
 SHORT_STAGES = ("publish", "withdraw")
+STILL_AND_AWAKE = (2.0, 1.0)
+"""Seconds for which the index stands still and answers in turn, while a short stage is hunted."""
 STAGES = ("discover", *IMPORT_STAGES, "index")
 
 
@@ -188,8 +190,10 @@ class Hunt:
             while time.monotonic() < deadline:
                 if not _claimed(catalog, stage, pid):
                     if stage in SHORT_STAGES:
-                        # They wait for the index, so they last as long as it stands still.
-                        _signal(_index_of(pid), signal.SIGSTOP)
+                        # They wait for the index, so they last as long as it stands still; in
+                        # between it answers, or it would count as down and get no work.
+                        stands = time.monotonic() % sum(STILL_AND_AWAKE) < STILL_AND_AWAKE[0]
+                        _signal(_index_of(pid), signal.SIGSTOP if stands else signal.SIGCONT)
                     time.sleep(0.001)
                     continue
                 stopped = _stop(pid)

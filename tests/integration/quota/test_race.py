@@ -135,7 +135,7 @@ async def settle(rig: Rig, item_id: str) -> None:
 async def test_one_of_two_files_of_70_pages_fits_into_100(
     repeats: int, rig: Rig, catalog_url: str, tmp_path: Path
 ) -> None:
-    content = pdf_of(PAGES)
+    content, resumed = pdf_of(PAGES), list[float]()
     await rig.enumerate([ROOT, folder("docs")])
     with racing(catalog_url, tmp_path) as racers:
         for repeat in range(repeats):
@@ -173,7 +173,8 @@ async def test_one_of_two_files_of_70_pages_fits_into_100(
             began = time.monotonic()
             await set_limit(rig.catalog, rig.org_id, Limit(used + 2 * PAGES), actor="test")
             due = await rig.due(found[held].import_id)
-            assert time.monotonic() - began < 5.0
+            resumed.append(time.monotonic() - began)
+            assert resumed[-1] < 5.0
             assert due is not None
             assert due[0] == "submit"
             await settle(rig, held)
@@ -181,3 +182,7 @@ async def test_one_of_two_files_of_70_pages_fits_into_100(
             assert (usage.used, usage.held, usage.over) == (used + 2 * PAGES, 0, 0)
     (books,) = await recount(rig.catalog)
     assert books.drift == []
+    print(  # noqa: T201 - the figures are the point
+        f"\n{len(resumed)} times one file fitted and one waited; a higher limit made it due after "
+        f"{max(resumed):.2f} s at most"
+    )

@@ -61,7 +61,7 @@ async def balance_now(catalog: Catalog, org_id: str) -> tuple[Balance, int]:
     return balance, int(overage or 0)
 
 
-async def examine(rig: Rig, names: dict[str, str], limit: int) -> None:
+async def examine(rig: Rig, names: dict[str, str], limit: int, *, kills: int) -> None:
     """What must hold once everything is at rest."""
     (books,) = await recount(rig.catalog)
     assert books.drift == []
@@ -94,6 +94,11 @@ async def examine(rig: Rig, names: dict[str, str], limit: int) -> None:
         need = wanted[row["id"]]
         assert not hold(balance, need["wanted"], exact=need["counted"]), row
     assert waiting, "the limit was never reached"
+    over = sum(row["overage"] > 0 for row in entries)
+    print(  # noqa: T201 - the figures are the point
+        f"\n{len(names)} files, {kills} kills: {counted:,} of {limit:,} pages held and charged, "
+        f"{len(entries)} entries, {over} of them with a marked overage, {len(waiting)} wait"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,7 @@ async def test_a_storm_in_one_process(seed: int, catalog_url: str) -> None:
     clock.turn(days=8)
     await asyncio.gather(*(play(name) for name in "gh"))
     assert deaths.count > 5
-    await examine(rig, names, limit)
+    await examine(rig, names, limit, kills=deaths.count)
     await catalog.aclose()
 
 
@@ -192,7 +197,7 @@ async def test_a_storm_of_processes_that_are_killed(catalog_url: str) -> None:
         for one in running:
             one.kill()
             one.wait()
-    await examine(rig, names, limit)
+    await examine(rig, names, limit, kills=kills)
     await catalog.aclose()
 
 
