@@ -91,9 +91,15 @@ class ServedBackend(EmbeddedBackend):
                 raise Refusal(Code.MALFORMED, "content has neither a url nor a store_key.")
             if len(self._fetching) >= _MOST_AT_ONCE:
                 raise Throttled("Too many files are being fetched.", seconds=_COME_AGAIN_SECONDS)
-        elif await self._store.stat(content.store_key) is None:
+        elif not await self._is_stored(content.store_key):
             words = f"There is no object {content.store_key} in the store that this backend reads."
             raise Refusal(Code.REFUSED, words, reason=Reason.BACKEND_REFUSED)
+
+    async def _is_stored(self, key: str) -> bool:
+        try:
+            return await self._store.stat(key) is not None
+        except ValueError as error:  # no store could have such a key
+            raise Refusal(Code.MALFORMED, str(error)) from error
 
     async def status(self, job_id: str) -> BackendStatus:
         """Tell how a job stands; unknown is also one whose bytes will not come any more."""

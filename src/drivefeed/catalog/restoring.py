@@ -97,11 +97,13 @@ async def mark_restored(catalog: Catalog, *, epoch: str) -> None:
 async def begin_anew(catalog: Catalog, one: Restored) -> None:
     """Let go of what processes of the earlier time held; every row counts as unsent.
 
-    To be called once the queue was emptied, and before anybody works.
+    To be called once the queue was emptied, and before anybody works. Whoever said after the
+    restore that it is alive is of this time, and stays known.
     """
     async with catalog.write("restore.anew") as connection:
-        await connection.execute(delete(heartbeats))
-        await connection.execute(update(leases).values(until=0))
+        await connection.execute(delete(heartbeats).where(heartbeats.c.seen_at < one.at))
+        is_earlier = leases.c.owner.not_in(select(heartbeats.c.owner))
+        await connection.execute(update(leases).where(is_earlier).values(until=0))
         await connection.execute(
             update(reminders)
             .where(or_(reminders.c.sent_at.is_not(None), reminders.c.owner.is_not(None)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import aiosqlite
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Sequence
 
 _Found = TypeVar("_Found")
@@ -34,6 +35,18 @@ class OneJourneyConnection(aiosqlite.Connection):
         self._done = 0
         self._sent_at_end = 0
         self._failure: sqlite3.Error | None = None
+        self._is_stopping = False
+
+    def stop(self) -> asyncio.Future[Any] | None:
+        """End the thread; a second call has nothing to wait for.
+
+        SQLAlchemy ends a connection by force while it is being closed, where a task is cancelled.
+        What is asked of the thread after its end would be waited for without one.
+        """
+        if self._is_stopping:
+            return None
+        self._is_stopping = True
+        return super().stop()
 
     async def cursor(self) -> Cursor:  # type: ignore[override]
         """Return a cursor; it costs nothing."""

@@ -171,13 +171,30 @@ async def existing_catalog() -> AsyncIterator[Catalog]:
 
 @asynccontextmanager
 async def existing_parts() -> AsyncIterator[Parts]:
-    """Open all parts of an installation that has data."""
+    """Open all parts of an installation that has data.
+
+    Raises:
+        PartDown: they belong to another data folder, whose daemon works on the same database.
+    """
     from drivefeed.bootstrap import open_parts
     from drivefeed.telemetry import keep_logs_apart
 
     keep_logs_apart()
     async with open_parts(existing_settings()) as parts:
+        await refuse_parts_of_others(parts)
         yield parts
+
+
+async def refuse_parts_of_others(parts: Parts) -> None:
+    """Do nothing unless a daemon works on the database with parts in another data folder.
+
+    Raises:
+        PartDown: one does.
+    """
+    from drivefeed.bootstrap import folder_identity
+    from drivefeed.services.sole_process import refuse_in_another_folder
+
+    await refuse_in_another_folder(parts.catalog, folder=folder_identity(parts.settings))
 
 
 @asynccontextmanager

@@ -20,6 +20,8 @@ from drivefeed.cli.context import (
 )
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of, instant_of
+from drivefeed.domain.errors import NeedsAttention
+from drivefeed.domain.reasons import Reason
 
 
 def disconnect_one(which: str, *, erase: bool, sign_out: bool, yes: bool, as_json: bool) -> None:
@@ -125,6 +127,26 @@ async def _forget(path: str, *, undo: bool) -> tuple[list[str], list[str]]:
         }
         known = await forgotten_ids(catalog, list(found))
         meant = {key: name for key, name in found.items() if (key in known) is undo}
+        meant = _only_one(path, meant)
         for key in meant:
             await (remember if undo else forget)(catalog, key, actor=os_user())
         return list(meant.values()), [] if meant else await near_misses(catalog, path)
+
+
+def _only_one(path: str, found: dict[str, str]) -> dict[str, str]:
+    """Return the one file that is meant: what was typed may be the end of several paths.
+
+    Raises:
+        NeedsAttention: several are called so.
+    """
+    whole = {key: name for key, name in found.items() if name == path.strip("/")}
+    if len(whole) == 1:
+        return whole
+    if len(found) > 1:
+        names = ", ".join(f"'{name}'" for name in sorted(found.values()))
+        raise NeedsAttention(
+            f"{len(found)} files are called so: {names}. Name one by its whole path, or by the id "
+            "that 'drivefeed why --json' shows; nothing was changed.",
+            reason=Reason.MISCONFIGURED,
+        )
+    return found

@@ -17,6 +17,7 @@ from drivefeed.cli.context import (
     answer_of,
     daemon_client,
     existing_settings,
+    refuse_parts_of_others,
     run,
 )
 from drivefeed.cli.output import console, escape, on_terminal, print_json, say
@@ -125,6 +126,7 @@ async def _here(
                 async with _turn_at(settings, catalog):
                     await give_up_building(catalog, index_name(settings), org_id)
         parts = await stack.enter_async_context(open_parts(settings))
+        await refuse_parts_of_others(parts)
         turns = None if look else open_turns(parts, f"reindex {parts.catalog.ids.new()}")
         if turns is not None:
             await stack.enter_async_context(turns.opened())

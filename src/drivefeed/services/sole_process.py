@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS: Final = 0.5
 _WOULD_BE_TAKEN: Final = "this one would take what it does for its own"
+_OTHER_FOLDER: Final = "its objects or its index are in another data folder than this one"
 _MANY: Final = (
     "Stop it first. Many processes on one database need a Redis, an S3 bucket and a Qdrant server "
     "that all of them reach: see 'Many processes' in docs/operations.md."
@@ -72,13 +73,29 @@ async def refuse_beside_others(catalog: Catalog, *, folder: str | None) -> None:
         await _see_dead(catalog, suspects, "it would go on with what it remembers")
 
 
+async def refuse_in_another_folder(catalog: Catalog, *, folder: str | None) -> None:
+    """Do nothing unless a process works on a catalog with parts that this data folder lacks.
+
+    For commands that compare or change store and index.
+
+    Raises:
+        PartDown: one does.
+    """
+    standing = await sole_process.standing(catalog)
+    if folder is not None and standing.folder not in {None, folder}:
+        suspects = {name: one for name, one in standing.alive.items() if name == standing.owner}
+        await _see_dead(catalog, suspects, _OTHER_FOLDER, remedy="Name that folder with --data.")
+
+
 def _suspects(standing: Standing, folder: str) -> dict[str, Process]:
     """Return who may be alive, with the lock of our folder in our hands."""
     known_dead = standing.owner if standing.folder == folder else None
     return {name: one for name, one in standing.alive.items() if name != known_dead}
 
 
-async def _see_dead(catalog: Catalog, suspects: Mapping[str, Process], why: str) -> None:
+async def _see_dead(
+    catalog: Catalog, suspects: Mapping[str, Process], why: str, *, remedy: str = _MANY
+) -> None:
     """Watch until nobody of the suspects can be alive.
 
     Raises:
@@ -90,12 +107,12 @@ async def _see_dead(catalog: Catalog, suspects: Mapping[str, Process], why: str)
         alive = (await sole_process.standing(catalog)).alive
         for owner, one in suspects.items():
             if owner in alive and alive[owner].seen_at > one.seen_at:
-                raise _occupied(alive[owner], why)
+                raise _occupied(alive[owner], why, remedy)
         suspects = {owner: one for owner, one in suspects.items() if owner in alive}
 
 
-def _occupied(one: Process, why: str) -> PartDown:
+def _occupied(one: Process, why: str, remedy: str = _MANY) -> PartDown:
     return PartDown(
-        f"'drivefeed {one.role}' ({one.owner}) works on this database already, and {why}. {_MANY}",
+        f"'drivefeed {one.role}' ({one.owner}) works on this database already, and {why}. {remedy}",
         part=Part.CATALOG,
     )

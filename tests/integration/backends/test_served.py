@@ -71,6 +71,10 @@ async def test_it_passes_every_check_of_the_kit(
     settings = settings_for(tmp_path / "data", embeddings)
     async with service(settings) as url, bench_at(url, deadline=120.0) as bench:
         found = await examine(bench)
+        for key in ("../../etc/passwd", "a//b", "a\nb"):
+            sent = bench.draft(content={"store_key": key}).shape
+            answer = await bench.speaker.ask("POST", "/v1/jobs", sent)
+            assert (answer.status, answer.code) == (400, "malformed"), answer
     assert [one for one in found if one.verdict is not Verdict.PASSED] == []
     assert len(found) == len(CHECKS)
 

@@ -26,7 +26,7 @@ def test_a_second_one_is_refused_and_so_is_a_restore(tmp_path: Path, postgres_ur
     one, two = (PostgresDaemon(home, sim, postgres_url) for home in homes)
     try:
         one.start()
-        for words in (("up",), ("restore", "--done")):
+        for words in (("up",), ("restore", "--done"), ("verify",), ("reindex", "--anew")):
             refused = drivefeed("--data", str(two.data), *words, cwd=two.home, ok=range(1, 9))
             said = " ".join((refused.stdout + refused.stderr).split())
             assert "works on this database already" in said, said

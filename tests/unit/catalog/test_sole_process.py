@@ -10,7 +10,12 @@ import pytest
 
 from drivefeed.catalog import heartbeats, sole_process
 from drivefeed.domain.errors import PartDown
-from drivefeed.services.sole_process import refuse_beside_others, share_catalog, take_catalog
+from drivefeed.services.sole_process import (
+    refuse_beside_others,
+    refuse_in_another_folder,
+    share_catalog,
+    take_catalog,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -101,3 +106,18 @@ async def test_a_restore_waits_for_nobody_of_its_folder_and_is_refused_beside_ot
             await refuse_beside_others(catalog, folder="another")
     async with passing_time(catalog, clock):
         await refuse_beside_others(catalog, folder="another")
+
+
+async def test_commands_about_parts_belong_to_the_folder_of_who_works(
+    catalog: Catalog, clock: ManualClock
+) -> None:
+    await refuse_in_another_folder(catalog, folder="another")
+    await take_catalog(catalog, "first", "up", folder="mine")
+    await heartbeats.beat(catalog, "a command's", "web")
+    async with passing_time(catalog, clock, "first"):
+        await refuse_in_another_folder(catalog, folder="mine")
+        await refuse_in_another_folder(catalog, folder=None)
+        with pytest.raises(PartDown, match="Name that folder with --data"):
+            await refuse_in_another_folder(catalog, folder="another")
+    async with passing_time(catalog, clock, "a command's"):
+        await refuse_in_another_folder(catalog, folder="another")

@@ -197,3 +197,22 @@ async def test_an_end_that_fails_is_told_by_the_next_statement(connection: Count
     with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
         await rolled_back_twice(connection)
     assert await asked(connection, "SELECT count(*) FROM facts") == [(2,)]
+
+
+async def test_closing_comes_to_an_end_where_it_is_ended_by_force_meanwhile(
+    connection: Counting,
+) -> None:
+    # So SQLAlchemy does with the connection of a task that is cancelled.
+    await asked(connection, "SELECT 1")
+    closing = asyncio.create_task(connection.close())
+    await asyncio.sleep(0)
+    connection.stop()
+    ended = await asyncio.wait_for(asyncio.gather(closing, return_exceptions=True), 20)
+    assert [type(one) for one in ended if one is not None] in ([], [ValueError])
+
+
+async def test_it_may_be_closed_by_two_at_once(connection: Counting) -> None:
+    await asked(connection, "SELECT 1")
+    both = asyncio.gather(connection.close(), connection.close(), return_exceptions=True)
+    ended = await asyncio.wait_for(both, 20)
+    assert ended[0] is None
