@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -205,6 +206,18 @@ def say(words: str) -> None:
     sys.stdout.flush()
 
 
+def kept(*folders: Path) -> Path:
+    """Copy folders to where they stay, for whoever looks for the reason; return where that is."""
+
+    def sockets(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(folder, name).is_socket()]
+
+    place = Path(tempfile.mkdtemp(prefix="drivefeed-soak-broken-"))
+    for folder in folders:
+        shutil.copytree(folder, place / folder.name, ignore=sockets)
+    return place
+
+
 def main() -> int:
     """Run, print and write the report; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -230,6 +243,8 @@ def main() -> int:
         rest = time.monotonic() - began
         soak.daemon.stop()
         broken = broken_in(soak.daemon.data)
+        if broken:
+            say(f"What it left is kept in {kept(home, seaweed.folder)}.")
         words = report(
             soak, seed=seed, minutes=asked_for.minutes, rest=rest, asked=people, broken=broken
         )
