@@ -74,8 +74,10 @@ class DiskSettings(Section):
     def _in_order(self) -> Self:
         if self.low_mb * MIB <= LEAST_ROOM:
             raise ValueError(f"low_mb must be more than {LEAST_ROOM // MIB}")
-        if self.high_mb < self.low_mb or self.temp_high_mb < self.temp_low_mb:
-            raise ValueError("a high mark must not be below its low mark")
+        for low, high in (("low_mb", "high_mb"), ("temp_low_mb", "temp_high_mb")):
+            marks = getattr(self, low), getattr(self, high)
+            if marks[1] < marks[0]:
+                raise ValueError(f"{high} ({marks[1]}) must not be below {low} ({marks[0]})")
         return self
 
 

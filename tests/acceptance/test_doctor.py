@@ -237,6 +237,15 @@ def a_store_that_cannot_be_written(here: Installation, *_: object) -> Iterator[t
     objects.unlink()
 
 
+def an_index_that_was_emptied(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
+    here.sql(
+        "INSERT INTO documents (id, org_id, source, name, live_import_id, live_round, created_at)"
+        " SELECT 'lost', id, 'drive', 'lost.txt', 'lost', 1, 1 FROM orgs"
+    )
+    yield {("red", "index")}, "reindex --anew"
+    here.sql("DELETE FROM documents WHERE id = 'lost'")
+
+
 def an_index_of_another_model(here: Installation, *_: object) -> Iterator[tuple[Broken, str]]:
     here.doctor()  # makes the index
     identity = here.data / "index" / "identity.json"
@@ -409,6 +418,7 @@ CASES: list[Callable[..., Iterator[tuple[Broken, str]]]] = [
     a_redis_that_was_emptied,
     a_paused_queue,
     a_store_that_cannot_be_written,
+    an_index_that_was_emptied,
     an_index_of_another_model,
     nobody_at_graph,
     a_wrong_authority,

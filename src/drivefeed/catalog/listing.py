@@ -224,15 +224,13 @@ async def live_rounds(
     return live
 
 
-async def has_live(catalog: Catalog, org_id: str) -> bool:
-    """Whether search shows any document of an organization."""
+async def has_live(catalog: Catalog, org_id: str | None = None) -> bool:
+    """Whether search shows any document of an organization, or of any."""
+    live = select(documents.c.id).where(documents.c.live_import_id.is_not(None)).limit(1)
+    if org_id is not None:
+        live = live.where(documents.c.org_id == org_id)
     async with catalog.read() as connection:
-        row = await connection.execute(
-            select(documents.c.id)
-            .where(documents.c.org_id == org_id, documents.c.live_import_id.is_not(None))
-            .limit(1)
-        )
-        return row.first() is not None
+        return (await connection.execute(live)).first() is not None
 
 
 async def org_named(catalog: Catalog, name: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from drivefeed import __version__, bootstrap
 from drivefeed.catalog.examination import has_sent
+from drivefeed.catalog.listing import has_live
 from drivefeed.catalog.subscriptions import all_subscriptions
 from drivefeed.domain.errors import DrivefeedError
 from drivefeed.outward import outbound_of
@@ -196,6 +197,10 @@ class PartChecks:
             count = await library.count()
         finally:
             await library.aclose()
+        if not count and await has_live(catalog):
+            words = "It holds nothing, though documents were indexed: it was moved or emptied."
+            remedy = "Run 'drivefeed reindex --anew'; it is built from the copies in the store."
+            return [red("index", words, remedy), *told]
         words = f"Answers, fits the embedding model, holds {count} points."
         return [green("index", words), *told]
 

@@ -77,6 +77,8 @@ def statement(
     from drivefeed.cli.usage_statement import Choice, print_statement, statement_of
 
     choice = Choice(org, connection, document, _instant(begin), _instant(end))
+    if choice.begin is not None and choice.end is not None and choice.end <= choice.begin:
+        raise typer.BadParameter("--to is not later than --from: nothing lies between them.")
     print_statement(run(statement_of(choice)), as_csv=as_csv, as_json=as_json)
 
 

@@ -141,6 +141,13 @@ def test_a_recount_of_wrong_books_is_a_no(installation: Path) -> None:
     asyncio.run(bend(-1))
 
 
+def test_an_interval_ends_after_it_begins(tmp_path: Path) -> None:
+    for end in ("2027-01-01", "2027-02-01"):
+        typed = f"usage statement --from 2027-02-01 --to {end}"
+        done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
+        assert "--to is not later than --from" in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_no_limit_has_no_period(tmp_path: Path) -> None:
     for more in ("--zone Mars/Olympus", "--per month"):
         done = run_command(*f"usage limit --none {more}".split(), cwd=tmp_path, ok=[2])
