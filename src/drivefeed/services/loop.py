@@ -6,6 +6,7 @@ import asyncio
 import gc
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from drivefeed.domain.redact import redact
 from drivefeed.telemetry import LOOP_STALL_SECONDS, log
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ async def unbroken(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        # Nobody asks any more how it ends, and asyncio would complain of that.
+        task.add_done_callback(_note_failure)
         if not task.done():
             await asyncio.wait({task}, timeout=_MOMENT_SECONDS)
         raise
+
+
+def _note_failure(task: asyncio.Future[Any]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        _log.debug("failed_after_its_end", error=redact(str(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from drivefeed.services import loop
-from drivefeed.services.loop import LoopWatch
+from drivefeed.services.loop import LoopWatch, unbroken
 
 if TYPE_CHECKING:
     import pytest
@@ -49,3 +50,28 @@ async def test_it_goes_on_measuring_after_a_stall() -> None:
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
+
+
+async def test_what_nobody_waits_for_any_more_fails_without_a_complaint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "_MOMENT_SECONDS", 0.01)
+    complaints: list[dict[str, object]] = []
+    running = asyncio.get_running_loop()
+    running.set_exception_handler(lambda _, told: complaints.append(told))
+    may_fail = asyncio.Event()
+
+    async def work() -> None:
+        await may_fail.wait()
+        raise ValueError
+
+    waiting = asyncio.create_task(unbroken(work()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with suppress(asyncio.CancelledError):
+        await waiting
+    may_fail.set()
+    await asyncio.sleep(0.01)
+    gc.collect()
+    assert waiting.cancelled()
+    assert complaints == []
