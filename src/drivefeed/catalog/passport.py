@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from drivefeed.catalog.listing import paths_of, relative_path
+from drivefeed.catalog.progress import WHY_HELD
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import (
     connections,
@@ -208,6 +209,9 @@ async def _version(connection: AsyncConnection, row: RowMapping) -> dict[str, An
     )
     waiting = due.mappings().one_or_none()
     version["due"] = dict(waiting) if waiting is not None else None
+    if row["state"] == State.DISCOVERED and row["hold"] is None:
+        # Said once for all downloads.
+        version["hold"] = await connection.scalar(WHY_HELD)
     version["indexed_percent"] = await _indexed_percent(connection, row)
     return version
 

@@ -127,11 +127,11 @@ _is_live = and_(
 _waits_for_person = imports.c.attention.is_not(None)
 TRANSFERS_HELD = "hold:transfer"
 """The fact whose value is why nothing may begin to be downloaded; there is none where it may."""
-_why_held = select(facts.c.value).where(facts.c.name == TRANSFERS_HELD)
+WHY_HELD = select(facts.c.value).where(facts.c.name == TRANSFERS_HELD)
 # Said once for all of them: a backlog is not written to when it holds.
 _is_held = or_(
     imports.c.hold.is_not(None),
-    and_(imports.c.state == State.DISCOVERED.value, _why_held.exists()),
+    and_(imports.c.state == State.DISCOVERED.value, WHY_HELD.exists()),
 )
 STANDING = case(
     (coverage.c.admitted.is_(False), literal(Standing.SKIPPED.value)),
@@ -149,7 +149,7 @@ WHY = case(
     (coverage.c.admitted.is_(False), coverage.c.reason),
     (imports.c.state == State.REJECTED.value, imports.c.reason),
     (_waits_for_person, imports.c.attention),
-    (_is_held, func.coalesce(imports.c.hold, _why_held.scalar_subquery())),
+    (_is_held, func.coalesce(imports.c.hold, WHY_HELD.scalar_subquery())),
     else_=imports.c.state,
 )
 FILES = coverage.outerjoin(documents, documents.c.id == coverage.c.document_id).outerjoin(

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from drivefeed.catalog.gate import STALE_AFTER_MS, backlog_of, gates_told
+from drivefeed.catalog.passport import passports
 from drivefeed.catalog.progress import Standing, progress_of
 from drivefeed.catalog.tables import imports
 from drivefeed.domain.gate import BacklogMarks, Marks
@@ -51,6 +52,8 @@ async def test_files_that_are_still_to_be_copied_are_held_by_a_full_disk(
     (one,) = await progress_of(listed.catalog)
     assert one.counts[Standing.SEARCHABLE] == 1
     assert one.reasons[Standing.HELD, Reason.WAITING_FOR_DISK] == 2
+    stories = {name: (await passports(listed.catalog, name))[0].versions for name in ("a", "b")}
+    assert [one["hold"] for one in stories["a"] + stories["b"]] == [None, Reason.WAITING_FOR_DISK]
     (trouble,) = await Notices(listed.catalog, [], owner="us").troubles()
     assert (trouble.kind, trouble.severity) == (NoticeKind.DISK, Severity.URGENT)
     assert "free in the data folder" in trouble.words
