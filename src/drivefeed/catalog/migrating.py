@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-_HEAD = "head"
-_VERSION_TABLE = """
-CREATE TABLE alembic_version (
-    version_num VARCHAR(32) NOT NULL,
-    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
-)
-"""
-"""As Alembic makes it."""
-
-
-def migrate(url: str, *, to: str = _HEAD) -> None:
+def migrate(url: str, *, to: str = "head") -> None:
     """Run all migrations that the database has not seen; safe to call at every start.
 
     Blocks, so call it in a thread. One process migrates (Postgres has an advisory lock for it,
@@ -53,9 +43,6 @@ def migrate(url: str, *, to: str = _HEAD) -> None:
 def _migrate(connection: Connection, to: str) -> None:
     if is_current(connection):
         return
-    if to == _HEAD and _is_new_file(connection):
-        _create(connection)
-        return
     # Alembic takes longer to load than most commands take to answer.
     from alembic import command
     from alembic.config import Config
@@ -64,30 +51,6 @@ def _migrate(connection: Connection, to: str) -> None:
     config.set_main_option("script_location", "drivefeed:catalog/migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, to)
-
-
-def _is_new_file(connection: Connection) -> bool:
-    return connection.dialect.name == "sqlite" and not inspect(connection).get_table_names()
-
-
-def _create(connection: Connection) -> None:
-    """Make in one step what all migrations make of an empty file, which takes a fifth of the time.
-
-    That it is the same, part by part, is held by tests/unit/catalog/test_migrations.py.
-    """
-    from drivefeed.catalog import (  # noqa: F401 (they fill the metadata)
-        access_tables,
-        index_tables,
-        subscription_tables,
-        tables,
-        usage_tables,
-    )
-    from drivefeed.catalog.columns import metadata
-
-    metadata.create_all(connection)
-    connection.exec_driver_sql(_VERSION_TABLE)
-    mark = text("INSERT INTO alembic_version (version_num) VALUES (:newest)")
-    connection.execute(mark, {"newest": newest_migration()})
 
 
 def is_current(connection: Connection) -> bool:

@@ -92,7 +92,7 @@ class DirectoryStore:
 
     async def delete(self, key: str) -> bool:
         """Delete the object; see :meth:`drivefeed.ports.ObjectStore.delete`."""
-        return await self._threads.run(self._delete, key)
+        return await self._threads.run_to_its_end(self._delete, key)
 
     async def list(self, prefix: str) -> AsyncIterator[StoredObject]:
         """Yield objects in key order; see :meth:`drivefeed.ports.ObjectStore.list`.

@@ -185,7 +185,7 @@ class S3Store:
 
     async def delete(self, key: str) -> bool:
         """Delete the object; see :meth:`drivefeed.ports.ObjectStore.delete`."""
-        return await self._threads.run(self._delete, self._full(key))
+        return await self._threads.run_to_its_end(self._delete, self._full(key))
 
     def _delete(self, full: str) -> bool:
         if self._bucket.head(full) is None:

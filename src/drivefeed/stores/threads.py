@@ -33,12 +33,26 @@ class Threads:
         Raises:
             asyncio.CancelledError: after the call has ended, or after the grace.
         """
+        return await self._run(partial(call, *args, **kwargs), self._grace)
+
+    async def run_to_its_end(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run ``call`` in a thread and return its result.
+
+        For what takes away: a call that goes on when its caller has gone would take away what the
+        next one has put there meanwhile.
+
+        Raises:
+            asyncio.CancelledError: after the call has ended; at once where it is cancelled again.
+        """
+        return await self._run(partial(call, *args, **kwargs), None)
+
+    async def _run(self, call: Callable[[], T], grace: float | None) -> T:
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._pool, partial(call, *args, **kwargs))
+        future = loop.run_in_executor(self._pool, call)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            await asyncio.wait({future}, timeout=self._grace)
+            await asyncio.wait({future}, timeout=grace)
             if future.done() and not future.cancelled():
                 future.exception()  # marks it as seen: the cancellation is what the caller gets
             raise
