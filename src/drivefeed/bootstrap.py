@@ -99,7 +99,7 @@ def make_data_dir(settings: Settings) -> None:
 def folder_identity(settings: Settings) -> str | None:
     """Return what tells the data folder from any other, also from a copy of it.
 
-    It is made at the first call.
+    It is made at the first call, in a folder that is there.
 
     Returns:
         None where the catalog lies in the folder, so that the folder's lock is the catalog's.
@@ -111,7 +111,6 @@ def folder_identity(settings: Settings) -> str | None:
         return None
     path = settings.data_dir / FOLDER_IDENTITY
     try:
-        make_data_dir(settings)
         with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
             file.write(token_hex(16))
         return f"{path.read_text(encoding='ascii')}.{path.stat().st_ino}"

@@ -13,7 +13,10 @@ from drivefeed.catalog.parts_down import DEAD_AFTER_MS, tell_down
 from drivefeed.catalog.tables import heartbeats, leases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
     from drivefeed.catalog.parts_down import Down
@@ -37,10 +40,15 @@ async def beat(
     """
     now = catalog.clock.now()
     async with catalog.write("heartbeat", beside=True) as connection:
-        said = {"owner": owner, "role": role, "started_at": now, "seen_at": now}
-        await connection.execute(_alive(connection.dialect.name), said)
+        await say_alive(connection, owner, role, now=now)
         if down is not None:
             await tell_down(connection, owner, down)
+
+
+async def say_alive(connection: AsyncConnection, owner: str, role: str, *, now: int) -> None:
+    """Write down that a process is alive."""
+    said = {"owner": owner, "role": role, "started_at": now, "seen_at": now}
+    await connection.execute(_alive(connection.dialect.name), said)
 
 
 async def leave(catalog: Catalog, owner: str) -> int:
@@ -80,10 +88,13 @@ async def alive(catalog: Catalog) -> list[str]:
     """Return the owners whose heartbeat is fresh."""
     now = catalog.clock.now()
     async with catalog.read() as connection:
-        rows = await connection.execute(
-            select(heartbeats.c.owner).where(heartbeats.c.seen_at >= now - DEAD_AFTER_MS)
-        )
-        return [str(owner) for owner in rows.scalars()]
+        return [str(row.owner) for row in await seen_lately(connection, now=now)]
+
+
+async def seen_lately(connection: AsyncConnection, *, now: int) -> Sequence[Row[Any]]:
+    """Return the rows of those whose heartbeat is fresh: owner, role, when they were seen."""
+    fresh = heartbeats.c.seen_at >= now - DEAD_AFTER_MS
+    return (await connection.execute(select(heartbeats).where(fresh))).all()
 
 
 async def take_lease(catalog: Catalog, name: str, owner: str, *, for_ms: int) -> int | None:

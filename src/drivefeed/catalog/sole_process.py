@@ -16,6 +16,7 @@ from sqlalchemy import delete, select
 
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import upsert
+from drivefeed.catalog.heartbeats import say_alive, seen_lately
 from drivefeed.catalog.parts_down import DEAD_AFTER_MS
 from drivefeed.catalog.tables import facts, heartbeats, leases
 
@@ -57,6 +58,11 @@ class Standing:
     owner: str | None
     alive: dict[str, Process]
 
+    @property
+    def sole(self) -> dict[str, Process]:
+        """The one it belonged to last, while that is alive."""
+        return {name: one for name, one in self.alive.items() if name == self.owner}
+
 
 async def standing(catalog: Catalog) -> Standing:
     """Return who works on the catalog."""
@@ -67,10 +73,7 @@ async def standing(catalog: Catalog) -> Standing:
 async def _standing(connection: AsyncConnection, *, now: int) -> Standing:
     told = await connection.execute(select(facts.c.value).where(facts.c.name == _FACT))
     value = told.scalar_one_or_none()
-    fresh = heartbeats.c.seen_at >= now - DEAD_AFTER_MS
-    rows = await connection.execute(
-        select(heartbeats.c.owner, heartbeats.c.role, heartbeats.c.seen_at).where(fresh)
-    )
+    rows = await seen_lately(connection, now=now)
     alive = {row.owner: Process(row.owner, row.role, row.seen_at) for row in rows}
     sole = json.loads(value) if value else {}
     return Standing(sole.get("folder"), sole.get("owner"), alive)
@@ -112,8 +115,7 @@ async def take(
         was_theirs = leases.c.owner.in_(select(heartbeats.c.owner).where(of_role))
         await connection.execute(leases.update().where(was_theirs).values(until=0))
         await connection.execute(delete(heartbeats).where(of_role))
-        said = {"owner": owner, "role": role, "started_at": now, "seen_at": now}
-        await connection.execute(heartbeats.insert().values(said))
+        await say_alive(connection, owner, role, now=now)
         return Taken(
             freed=await reminders.free_rows_of_dead_owners(
                 connection, now=now, dead_before=now - DEAD_AFTER_MS

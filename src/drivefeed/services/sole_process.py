@@ -55,8 +55,7 @@ async def share_catalog(catalog: Catalog) -> None:
         PartDown: it belongs to one process with parts of its own, and that is alive.
     """
     standing = await sole_process.standing(catalog)
-    suspects = {name: one for name, one in standing.alive.items() if name == standing.owner}
-    await _see_dead(catalog, suspects, "it has parts in a data folder that this one lacks")
+    await _see_dead(catalog, standing.sole, "it has parts in a data folder that this one lacks")
 
 
 async def refuse_beside_others(catalog: Catalog, *, folder: str | None) -> None:
@@ -81,10 +80,13 @@ async def refuse_in_another_folder(catalog: Catalog, *, folder: str | None) -> N
     Raises:
         PartDown: one does.
     """
+    if folder is None:
+        return
     standing = await sole_process.standing(catalog)
-    if folder is not None and standing.folder not in {None, folder}:
-        suspects = {name: one for name, one in standing.alive.items() if name == standing.owner}
-        await _see_dead(catalog, suspects, _OTHER_FOLDER, remedy="Name that folder with --data.")
+    if standing.folder not in {None, folder}:
+        await _see_dead(
+            catalog, standing.sole, _OTHER_FOLDER, remedy="Name that folder with --data."
+        )
 
 
 def _suspects(standing: Standing, folder: str) -> dict[str, Process]:
