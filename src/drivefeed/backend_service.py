@@ -7,8 +7,6 @@ what was submitted, the index holds the chunks. It needs no Redis.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -25,6 +23,7 @@ from drivefeed.catalog.index_jobs import ensure_sender
 from drivefeed.outward import outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.embedded import alone_on
+from drivefeed.roles import owner_name
 from drivefeed.services.direct import Direct
 from drivefeed.services.sole_process import share_catalog, take_catalog
 from drivefeed.stages.breaker import Breakers
@@ -74,7 +73,7 @@ class BackendService:
         """
         parts = self._parts
         around = parts.around
-        owner = f"{socket.gethostname()}-{os.getpid()}-{around.ids.new()[:8]}"
+        owner = owner_name(around.ids.new())
         async with AsyncExitStack() as stack:
             if parts.settings.is_for_one_process:
                 stack.enter_context(alone_on(parts.settings.data_dir / "queue"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from drivefeed.keeping import gatekeeper_of, keep_house, watch_budgets
 from drivefeed.outward import notices_of, outbound_of
 from drivefeed.ports import Stage
 from drivefeed.queue.table import QUEUES
-from drivefeed.roles import UP, is_alone, owns_embedded_index
+from drivefeed.roles import UP, is_alone, owner_name, owns_embedded_index
 from drivefeed.services.gate import LOOK_SECONDS
 from drivefeed.services.health import Health
 from drivefeed.services.loop import LoopWatch, spare_the_collector
@@ -47,17 +46,11 @@ if TYPE_CHECKING:
     from drivefeed.roles import Role
     from drivefeed.services.index_turns import IndexTurns
 
-_LONGEST_HOST = 40
 _HAND_BACK_SECONDS = 3.0
 _BACKENDS_SECONDS = 10.0
 _WORK_ON_FILES = frozenset(Stage) - {Stage.DISCOVER, Stage.ADMIT}
 
 _log = log("daemon")
-
-
-def owner_name(host: str, pid: int, fresh: str) -> str:
-    """Name a process in claims and heartbeats, within the width of their columns."""
-    return f"{host[:_LONGEST_HOST]}-{pid}-{fresh[:8]}"
 
 
 class Daemon:
@@ -86,7 +79,7 @@ class Daemon:
         self.loop_watch = LoopWatch()
         around = parts.around
         self.breakers = Breakers(around.clock, around.ids, others=parts.backends.down)
-        self.owner = owner_name(socket.gethostname(), os.getpid(), parts.around.ids.new())
+        self.owner = owner_name(around.ids.new())
         self.stopping = asyncio.Event()
         self.health = Health(
             role=role.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 INDEX_STAGES: Final = frozenset({Stage.INDEX, Stage.PUBLISH, Stage.WITHDRAW})
 """Stages that write to the vector index. An embedded one belongs to the worker that runs them."""
+
+
+_LONGEST_HOST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,16 @@ class Role:
 
 UP: Final = Role("up", frozenset(Stage), schedules=True, is_whole=True)
 SCHEDULER: Final = Role("scheduler", frozenset(), schedules=True)
+
+
+def owner_name(fresh: str, *, host: str | None = None) -> str:
+    """Name this process in claims and heartbeats, within the width of their columns.
+
+    Args:
+        fresh: an id that nothing else has; its first eight characters are enough.
+        host: the machine's name; asked for without.
+    """
+    return f"{(host or socket.gethostname())[:_LONGEST_HOST]}-{os.getpid()}-{fresh[:8]}"
 
 
 def worker_for(names: Iterable[str]) -> Role:

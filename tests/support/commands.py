@@ -51,6 +51,11 @@ def run_command(
     return done
 
 
+def said_in_frame(framed: str) -> str:
+    """Return what an error about the command line says, without its frame and line ends."""
+    return " ".join(framed.replace("│", " ").split())
+
+
 @contextmanager
 def _logging_as_before() -> Iterator[None]:
     """Commands let logs go to their standard error, which is closed when they have ended."""

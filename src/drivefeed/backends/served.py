@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -167,7 +168,8 @@ class ServedBackend(EmbeddedBackend):
             return
         except (httpx.HTTPError, httpx.InvalidURL, DrivefeedError) as error:
             # The URL is a secret, and httpx quotes it: no words of its.
-            words = redact(str(error)) if isinstance(error, DrivefeedError) else ""
+            ours = isinstance(error, DrivefeedError)
+            words = redact(str(error)) if ours else f"{urlsplit(url).hostname} did not send it"
             _log.warning("fetch_failed", key=shape.key, kind=type(error).__name__, error=words)
 
 

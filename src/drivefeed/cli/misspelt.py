@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from typer import BadParameter
 from typer.core import TyperGroup, TyperOption
@@ -41,18 +41,26 @@ def forget_values(error: TyperException) -> None:
 
 
 def _no_such_option(typed: str, context: Context) -> str:
-    known = [
-        name
-        for one in context.command.get_params(context)
-        if isinstance(one, TyperOption)
-        for name in (*one.opts, *one.secondary_opts)
-    ]
+    root = cast("Context", context.find_root())
+    if typed in _options(root):
+        words = context.command_path.removeprefix(root.command_path).strip()
+        return f"{typed} stands before the command: drivefeed {typed} … {words}"
+    known = _options(context)
     near = get_close_matches(typed, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     glued = any(typed.startswith(one) and len(typed) > len(one) + _GLUED for one in known)
     if _OPTION.fullmatch(typed) and len(typed) <= _LONGEST and not glued:
         return f"There is no option {typed}.{hint}"
     return f"There is no such option; it is not repeated here, because it may be a secret.{hint}"
+
+
+def _options(context: Context) -> list[str]:
+    return [
+        name
+        for one in context.command.get_params(context)
+        if isinstance(one, TyperOption)
+        for name in (*one.opts, *one.secondary_opts)
+    ]
 
 
 def _not_understood(said: str, context: Context) -> str:

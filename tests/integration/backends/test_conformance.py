@@ -14,6 +14,7 @@ from drivefeed.services.conformance.finding import Verdict
 from drivefeed.services.conformance.kit import CHECKS, examine
 from support.commands import run_command
 from support.sample_backend import SECRET, bench_at, sample, served
+from support.valkey import free_port
 from support.wrong_backends import WRONG
 
 if TYPE_CHECKING:
@@ -107,3 +108,18 @@ def test_a_server_that_is_no_backend_is_one_fault(tmp_path: Path) -> None:
     checks = json.loads(done.stdout)["checks"]
     assert [one["name"] for one in checks if one["verdict"] == "failed"] == ["health"]
     assert {one["verdict"] for one in checks} == {"failed", "not tried"}
+
+
+def test_documents_that_the_backend_cannot_reach_are_the_fault_and_not_its_jobs(
+    tmp_path: Path,
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    # The kit listens at another address of this machine.
+    elsewhere = f"http://127.0.0.9:{free_port()}"
+    words = ("--secret-file", str(secret), "--documents", elsewhere, "--only", "usage")
+    with served(sample.Backend(secret=SECRET)) as url:
+        told = run_command("backend", "check", url, *words, cwd=tmp_path, ok=(1,)).stdout
+    assert f"The document at {elsewhere}/" in told
+    assert "--documents" in told
+    assert "Answer 200" not in told

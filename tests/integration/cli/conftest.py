@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCES = Path(__file__).resolve().parents[3] / "src"
-WORDS = (sys.executable, "-c", "from drivefeed.cli import main; main()")
 LAST_DEMO = "This is the data folder of the last demo"
 PATIENCE_S = 100
 _LOOKING = frozenset({"status", "imports", "why", "search", "doctor", "queues", "verify"})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.cli.conftest import WORDS
+from support.daemon import COMMAND
 
 if TYPE_CHECKING:
     from integration.cli.conftest import CommandLine
@@ -158,7 +158,7 @@ def test_an_index_that_was_lost_is_not_taken_for_an_empty_one(finished: CommandL
 
 def test_output_that_cannot_be_written_is_a_sentence(finished: CommandLine) -> None:
     for command in ("status --json", "imports", "version"):
-        answer = finished.run(["sh", "-c", f"{shlex.join(WORDS)} {command} >/dev/full"])
+        answer = finished.run(["sh", "-c", f"{shlex.join(COMMAND)} {command} >/dev/full"])
         assert answer.returncode == 3
         assert answer.stderr == (
             "drivefeed: The output cannot be written: No space left on device.\n"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from integration.cli.conftest import WORDS, end, write_files
+from integration.cli.conftest import end, write_files
 from integration.cli.terminal import Terminal
+from support.daemon import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +160,7 @@ def test_a_demo_whose_graphsim_was_killed_ends_with_a_sentence(command: CommandL
     write_files(command.home / "Docs")
     # graphsim is known by its command line, which a fork does not have.
     process = subprocess.Popen(
-        [*WORDS, "demo", "Docs", "--slow"],
+        [*COMMAND, "demo", "Docs", "--slow"],
         cwd=command.home,
         env=command.environment,
         stderr=subprocess.PIPE,

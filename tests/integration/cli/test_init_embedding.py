@@ -15,7 +15,7 @@ import pytest
 
 from integration.cli.conftest import CommandLine
 from integration.cli.terminal import Terminal
-from support.commands import run_command
+from support.commands import run_command, said_in_frame
 from support.embeddings import KEY, EmbeddingService, Fault, embedding_service
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Home:
         with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()))):
             done = run_command("init", *words, cwd=self.folder, ok=ok)
         # Of boxes around what was not understood, only the words count.
-        return " ".join((done.stdout + done.stderr).replace("│", " ").split())
+        return said_in_frame(done.stdout + done.stderr)
 
     @property
     def written(self) -> dict[str, Any]:

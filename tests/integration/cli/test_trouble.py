@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.cli.conftest import WORDS
+from support.daemon import COMMAND
 from support.permissions import give_up_overriding_permissions
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_a_data_folder_of_somebody_else(command: CommandLine) -> None:
     data.mkdir()
     (data / "catalog.sqlite").touch()
     data.chmod(0)
-    words = [*WORDS, "--data", "data", "status"]
+    words = [*COMMAND, "--data", "data", "status"]
     try:
         said = sentence(command.run(words, preexec_fn=give_up_overriding_permissions))
     finally:

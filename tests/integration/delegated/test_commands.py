@@ -21,6 +21,7 @@ from integration.cli.terminal import Terminal
 from integration.delegated.desk import Desk, serving
 from integration.delegated.kit import other_person_at
 from support import forks
+from support.commands import said_in_frame
 from support.daemon import COMMAND
 from support.processes import environment
 from support.signing import sign_in
@@ -280,7 +281,7 @@ def test_options_are_checked_before_anything_happens(desk: Desk) -> None:
         (("--device", "--cloud", "moon"), "There is no cloud"),
     ):
         refused = desk("account", "add", "x", *desk.place, *words, ok=[2])
-        assert sentence in " ".join(refused.stderr.replace("│", " ").split())
+        assert sentence in said_in_frame(refused.stderr)
     assert desk.json("account", "list") == []
 
 

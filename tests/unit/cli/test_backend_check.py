@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.commands import run_command
+from support.commands import run_command, said_in_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     tmp_path: Path, more: tuple[str, ...], code: int, said: str
 ) -> None:
     done = run_command("backend", "check", "http://127.0.0.1:9", *more, cwd=tmp_path, ok=[code])
-    words = " ".join(done.stderr.replace("│", " ").split())
+    words = said_in_frame(done.stderr)
     assert said in words
     assert "Traceback" not in words
     assert not done.stdout

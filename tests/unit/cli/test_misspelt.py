@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.commands import run_command
+from support.commands import run_command, said_in_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,13 +30,18 @@ ADD = "account add office --client-id 00000000-1111-2222-3333-444444444444 --ten
         (f"account --secret-file {SECRET}", "There is no option --secret-file."),
         (f"{SECRET} status", "There is no such command"),
         (f"--dta {SECRET} status", "There is no option --dta. Did you mean --data?"),
+        (f"status --data={SECRET}", "--data stands before the command: drivefeed --data … status"),
+        (
+            f"account list --config {SECRET}",
+            "--config stands before the command: drivefeed --config … account list",
+        ),
         (f"search words --limit {SECRET}", "--limit"),
         (f"backend check https://b.example --auth {SECRET}", "--auth"),
     ],
 )
 def test_a_value_in_the_wrong_place_is_not_repeated(tmp_path: Path, typed: str, said: str) -> None:
     done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
-    words = " ".join(done.stderr.replace("│", " ").split())
+    words = said_in_frame(done.stderr)
     assert said in words
     for piece in (SECRET, SECRET[:8], SECRET[-8:]):
         assert piece not in done.stdout + words.replace(" ", "")
@@ -52,4 +57,4 @@ def test_a_secret_in_the_place_of_its_file_is_not_repeated(tmp_path: Path) -> No
 
 def test_a_command_that_is_nearly_right_is_offered(tmp_path: Path) -> None:
     said = run_command("accuont", "list", cwd=tmp_path, ok=[2]).stderr
-    assert "Did you mean account?" in " ".join(said.replace("│", " ").split())
+    assert "Did you mean account?" in said_in_frame(said)

@@ -10,7 +10,7 @@ from typer.core import TyperGroup, TyperOption
 
 from drivefeed.cli.app import app
 from drivefeed.cli.once import Commands
-from support.commands import run_command
+from support.commands import run_command, said_in_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_every_command_refuses_every_option_that_is_there_twice() -> None:
 )
 def test_whoever_types_it_is_told_which_option(tmp_path: Path, typed: str, said: str) -> None:
     done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
-    words = " ".join(done.stderr.replace("│", " ").split())
+    words = said_in_frame(done.stderr)
     assert said in words
     assert SECRET[:8] not in done.stdout + words.replace(" ", "")
 

@@ -14,7 +14,7 @@ from drivefeed.catalog.connecting import ensure_org
 from drivefeed.catalog.engine import open_catalog, sqlite_url
 from support.catalogs import new_catalog
 from support.clock import CountedIds, ManualClock, no_checkpoint
-from support.commands import run_command
+from support.commands import run_command, said_in_frame
 from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
@@ -145,13 +145,13 @@ def test_an_interval_ends_after_it_begins(tmp_path: Path) -> None:
     for end in ("2027-01-01", "2027-02-01"):
         typed = f"usage statement --from 2027-02-01 --to {end}"
         done = run_command(*typed.split(), cwd=tmp_path, ok=[2])
-        assert "--to is not later than --from" in " ".join(done.stderr.replace("│", " ").split())
+        assert "--to is not later than --from" in said_in_frame(done.stderr)
 
 
 def test_no_limit_has_no_period(tmp_path: Path) -> None:
     for more in ("--zone Mars/Olympus", "--per month"):
         done = run_command(*f"usage limit --none {more}".split(), cwd=tmp_path, ok=[2])
-        assert "leave --per and --zone out" in " ".join(done.stderr.replace("│", " ").split())
+        assert "leave --per and --zone out" in said_in_frame(done.stderr)
 
 
 def test_a_connection_that_never_was_has_no_statement(installation: Path) -> None:

@@ -48,6 +48,12 @@ class Draft:
             f"/rounds/{one['round']}"
         )
 
+    @property
+    def waits_at(self) -> str | None:
+        """The address at which nobody asked for its bytes; None where somebody did."""
+        served = self.served
+        return served.url if served is not None and not served.asked.is_set() else None
+
     def release(self) -> None:
         """Let the backend have the bytes."""
         if self.served is not None:
@@ -69,6 +75,7 @@ class Bench:
     store_keys: tuple[str, ...] = ()
     deadline: float = 60.0
     made: list[Draft] = field(default_factory=list)
+    _of_jobs: dict[str, Draft] = field(default_factory=dict)
     _count: int = 0
 
     def draft(self, *, body: bytes | None = None, held: bool = False, **changes: Any) -> Draft:
@@ -135,6 +142,7 @@ class Bench:
                 f"A right submission was answered {answer}.",
                 "Answer 200 with the job, its job_id among it.",
             )
+        self._of_jobs[job_id] = draft
         return job_id
 
     async def told(self, job_id: str, *, seconds: float = 30.0) -> Answer:
@@ -150,6 +158,7 @@ class Bench:
         answer = await self.told(job_id, seconds=seconds)
         found = answer.body or {}
         if not answer.is_success or found.get("state") not in STATES:
+            self._require_fetched(job_id, f"was answered {answer.status}")
             raise Fault(
                 f"The status of a known job was answered {answer}.",
                 f"Answer 200 with a state of {', '.join(sorted(STATES))}.",
@@ -169,6 +178,7 @@ class Bench:
             if found["state"] in FINAL:
                 return found
             if time.monotonic() > until:
+                self._require_fetched(job_id, f"is {found['state']}")
                 raise Fault(
                     f"A tiny text was not done after {self.deadline:g} seconds; it is "
                     f"{found['state']} at {found.get('progress')} percent.",
@@ -177,6 +187,21 @@ class Bench:
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _require_fetched(self, job_id: str, stands: str) -> None:
+        """Tell a document that was never asked for by that, and not by what came of its job.
+
+        Raises:
+            Fault: the bytes of the job's submission were never asked for.
+        """
+        draft = self._of_jobs.get(job_id)
+        address = draft.waits_at if draft else None
+        if address is not None:
+            raise Fault(
+                f"The document at {address} was never asked for; its job {stands}.",
+                "Fetch content.url. Where the backend cannot reach that address, name one that it "
+                "reaches with --documents, or give keys of its store with --store-key.",
+            )
 
     async def done(self, draft: Draft) -> str:
         """Submit, wait until it is done, and return the job's id.
@@ -187,6 +212,7 @@ class Bench:
         job_id = await self.submit(draft)
         found = await self.ended(job_id)
         if found["state"] != "done":
+            self._require_fetched(job_id, f"is {found['state']}")
             raise Fault(
                 f"A plain text of {draft.shape['size']} bytes ended as {found['state']} "
                 f"({found.get('reason')}: {found.get('detail')}).",
