@@ -28,6 +28,9 @@ SECONDS = 30
 """A handling that is out may leave a test without an end."""
 
 
+_ENDED_WITH_ALL_TESTS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
 class Rounds:
     """A plugin of pytest that runs each test once as it is, and once for each switch of it.
 
@@ -93,8 +96,11 @@ def main(arguments: list[str]) -> int:
     rounds = Rounds(tuple(wanted))
     files = sorted({"tests/" + row.tests.partition("::")[0] for row in wanted})
     options = ["-q", "-p", "no:cacheprovider", f"--timeout={SECONDS}", "--show-capture=no"]
-    with contextlib.redirect_stdout(io.StringIO()):
-        pytest.main([*options, *files], plugins=[rounds])
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        ended = pytest.main([*options, *files], plugins=[rounds])
+    if ended not in _ENDED_WITH_ALL_TESTS:
+        print(said.getvalue())  # noqa: T201 - a command
+        return 1
     print("quirk  with it   without it; where it is handled; what the service does\n")  # noqa: T201 - a command
     good = True
     for fine, line in rounds.lines():

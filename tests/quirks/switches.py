@@ -23,7 +23,7 @@ from drivefeed.domain.errors import Transient
 from drivefeed.domain.remote import DeltaPage, ItemKind
 from drivefeed.sources.graph import errors, looking, refusals, source, wire
 from drivefeed.sources.graph import items as graph_items
-from drivefeed.stages import discover, discover_pages
+from drivefeed.stages import discover, discover_groups, discover_pages
 from drivefeed.stages.imports import ImportStage
 from drivefeed.stages.transfer import Transfer
 from quirks.switch import Switch
@@ -359,7 +359,8 @@ def _new_ids_are_new_files(patch: pytest.MonkeyPatch) -> None:
 
 
 def _roots_are_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(discover_pages, "_has_another_root", lambda *_: False)
+    for room in (discover_pages, discover_groups):
+        patch.setattr(room, "has_another_root", lambda *_: False)
 
 
 def _names_are_unescaped(patch: pytest.MonkeyPatch) -> None:
@@ -472,7 +473,7 @@ SWITCHES = (
     Switch(
         "3",
         "a failed download, and delta goes on",
-        "stages.imports.attempt_failed",
+        "stages.imports.ImportStage.attempt_failed",
         f"{_ROUNDS}03",
         _failures_are_forgotten,
     ),
@@ -735,7 +736,7 @@ SWITCHES = (
     Switch(
         "40b",
         "another root among the changes",
-        "stages.discover_pages._has_another_root",
+        "stages.discover_groups.has_another_root",
         f"{_SHAPES}40_another",
         _roots_are_not_compared,
     ),
