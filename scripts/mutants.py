@@ -95,7 +95,9 @@ def main(arguments: list[str]) -> int:
     wanted = [row for row in SWITCHES if not arguments or row.quirk in arguments]
     rounds = Rounds(tuple(wanted))
     files = sorted({"tests/" + row.tests.partition("::")[0] for row in wanted})
-    options = ["-q", "-p", "no:cacheprovider", f"--timeout={SECONDS}", "--show-capture=no"]
+    # The time of each round by itself, and not over its report, which it would break off.
+    limits = [f"--timeout={SECONDS}", "-o", "timeout_func_only=true"]
+    options = ["-q", "-p", "no:cacheprovider", "--show-capture=no", *limits]
     with contextlib.redirect_stdout(io.StringIO()) as said:
         ended = pytest.main([*options, *files], plugins=[rounds])
     if ended not in _ENDED_WITH_ALL_TESTS:
