@@ -577,7 +577,7 @@ class IndexJobs(Protocol):
         ...
 
     async def set_progress(self, job_id: str, percent: int) -> None:
-        """Record progress; ignored unless the job is queued."""
+        """Record progress; ignored unless the job is queued, and had come less far."""
         ...
 
     async def note_read(self, job_id: str, starts: int) -> None:

@@ -137,6 +137,17 @@ async def test_progress_is_kept_while_it_is_queued(jobs: IndexJobs, sent: Submis
     assert after.progress == 40
 
 
+async def test_progress_never_falls_where_the_work_begins_again(
+    jobs: IndexJobs, sent: Submission
+) -> None:
+    job = await jobs.create(sent)
+    for percent in (40, 0, 20):
+        await jobs.set_progress(job.job_id, percent)
+        after = await jobs.get(job.job_id)
+        assert after is not None
+        assert after.progress == 40
+
+
 async def test_an_end_wakes_no_other_stage(jobs: IndexJobs, rig: Rig, sent: Submission) -> None:
     job = await jobs.create(sent)
     one = await rig.import_of("a")

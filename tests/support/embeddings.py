@@ -140,6 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
+    def handle(self) -> None:
+        # Whoever asked may have been killed.
+        with suppress(ConnectionError):
+            super().handle()
+
 
 @contextmanager
 def embedding_service(**wanted: Any) -> Iterator[EmbeddingService]:

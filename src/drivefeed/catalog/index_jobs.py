@@ -87,11 +87,15 @@ class CatalogIndexJobs:
         return _job_of(row) if row is not None else None
 
     async def set_progress(self, job_id: str, percent: int) -> None:
-        """Record progress; ignored unless the job is queued."""
+        """Record progress; ignored unless the job is queued, and had come less far."""
         async with self._catalog.write("index_job.progress", beside=True) as connection:
             await connection.execute(
                 update(index_jobs)
-                .where(index_jobs.c.id == job_id, index_jobs.c.state == IndexJobState.QUEUED)
+                .where(
+                    index_jobs.c.id == job_id,
+                    index_jobs.c.state == IndexJobState.QUEUED,
+                    index_jobs.c.progress < percent,
+                )
                 .values(progress=percent)
             )
 

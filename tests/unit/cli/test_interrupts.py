@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -22,9 +23,24 @@ if TYPE_CHECKING:
 @pytest.fixture
 def hangup_ignored() -> Iterator[None]:
     """Be started as ``nohup`` starts a program."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGHUP, before)
+    with hangup(signal.SIG_IGN):
+        yield
+
+
+@pytest.fixture
+def hangup_taken() -> Iterator[None]:
+    """Be started as a shell starts a program, though ``nohup`` may have started the tests."""
+    with hangup(signal.SIG_DFL):
+        yield
+
+
+@contextmanager
+def hangup(handler: signal.Handlers) -> Iterator[None]:
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_hangup_that_was_ignored_stays_ignored(hangup_ignored: None) -> None:
@@ -37,7 +53,7 @@ async def test_a_hangup_that_was_ignored_stays_ignored(hangup_ignored: None) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_the_first_signal_ends_what_is_under_way_and_the_second_all(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, hangup_taken: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[int] = []
     monkeypatch.setattr(module, "end_at_once", ended.append)
