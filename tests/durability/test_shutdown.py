@@ -130,7 +130,9 @@ def test_the_grace_and_the_rest_are_shorter_than_thirty_seconds() -> None:
     assert Settings.model_fields["shutdown_seconds"].default + END_WITHIN_SECONDS < 30
 
 
-def test_running_jobs_may_finish_when_the_terminal_goes(make: Any, tmp_path: Path) -> None:
+def test_running_jobs_may_finish_when_the_terminal_goes(
+    make: Any, hangup_taken: None, tmp_path: Path
+) -> None:
     daemon = make(shutdown_seconds=60.0)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -23,24 +22,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def hangup_ignored() -> Iterator[None]:
     """Be started as ``nohup`` starts a program."""
-    with hangup(signal.SIG_IGN):
-        yield
-
-
-@pytest.fixture
-def hangup_taken() -> Iterator[None]:
-    """Be started as a shell starts a program, though ``nohup`` may have started the tests."""
-    with hangup(signal.SIG_DFL):
-        yield
-
-
-@contextmanager
-def hangup(handler: signal.Handlers) -> Iterator[None]:
-    before = signal.signal(signal.SIGHUP, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_hangup_that_was_ignored_stays_ignored(hangup_ignored: None) -> None:
