@@ -97,7 +97,10 @@ def main(arguments: list[str]) -> int:
     files = sorted({"tests/" + row.tests.partition("::")[0] for row in wanted})
     # The time of each round by itself, and not over its report, which it would break off.
     limits = [f"--timeout={SECONDS}", "-o", "timeout_func_only=true"]
-    options = ["-q", "-p", "no:cacheprovider", "--show-capture=no", *limits]
+    # Without sources in tracebacks: Python 3.11 sometimes fails to compile them ("AST constructor
+    # recursion depth mismatch") when the collector runs.
+    said_of_failures = ["--tb=native", "--show-capture=no"]
+    options = ["-q", "-p", "no:cacheprovider", *said_of_failures, *limits]
     with contextlib.redirect_stdout(io.StringIO()) as said:
         ended = pytest.main([*options, *files], plugins=[rounds])
     if ended not in _ENDED_WITH_ALL_TESTS:
