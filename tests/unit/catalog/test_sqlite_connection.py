@@ -216,3 +216,54 @@ async def test_it_may_be_closed_by_two_at_once(connection: Counting) -> None:
     both = asyncio.gather(connection.close(), connection.close(), return_exceptions=True)
     ended = await asyncio.wait_for(both, 20)
     assert ended[0] is None
+
+
+# Many rows
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 31, 250, 781])
+async def test_rows_are_written_by_few_statements_of_one_journey(
+    connection: Counting, count: int
+) -> None:
+    texts: list[str] = []
+    await connection.set_trace_callback(texts.append)
+    before = connection.journeys
+    cursor = await connection.cursor()
+    await cursor.executemany(
+        "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = 'met'",
+        [(f"n{number}", str(number)) for number in range(count - 1)] + [("a", "again")],
+    )
+    assert connection.journeys == before + 1
+    assert cursor.rowcount == count
+    assert sum(text.startswith("INSERT") for text in texts) <= count // 250 + 20
+    found = dict(await asked(connection, "SELECT name, value FROM facts"))  # type: ignore[arg-type]
+    assert found == {f"n{number}": str(number) for number in range(count - 1)} | {
+        "a": "met",
+        "b": "2",
+    }
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE facts SET value = ? WHERE name = ?",
+        "INSERT INTO facts (value, name) VALUES (?, 'x' || ?)",
+        "INSERT INTO facts (value, name) VALUES ('v', ?) ON CONFLICT DO UPDATE SET value = ?",
+    ],
+)
+async def test_what_takes_more_than_values_runs_for_each_row(
+    connection: Counting, sql: str
+) -> None:
+    cursor = await connection.cursor()
+    await cursor.executemany(sql, [("a", "b"), ("b", "a")])
+    assert cursor.rowcount == 2
+
+
+async def test_a_row_that_cannot_be_written_among_many_is_an_error(connection: Counting) -> None:
+    await asked(connection, "BEGIN IMMEDIATE")
+    cursor = await connection.cursor()
+    rows = [(f"n{number}", None) for number in range(300)] + [("a", None)]
+    with pytest.raises(sqlite3.IntegrityError):
+        await cursor.executemany("INSERT INTO facts (name, value) VALUES (?, ?)", rows)
+    await connection.rollback()
+    assert await asked(connection, "SELECT count(*) FROM facts") == [(2,)]
