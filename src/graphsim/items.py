@@ -62,6 +62,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     ctag_version: int = 1
     seq: int = 0
     changed_at: float = 0.0
+    moved_seq: int = 0
+    """The number of the change that put it into the folder it is in; 0 for where it was made."""
     deleted: bool = False
     deleted_with: int | None = None
     """The number of the removal that took this item; equal for all that went with one folder."""

@@ -225,7 +225,8 @@ class Rounds:
         if dead and not alive:
             alive = [self._tree.root]
         if not self._quirks().descendant_tombstones:
-            dead = [item for item in dead if item.deleted_top]
+            # Of what came into the folder since, nobody could tell that it went with it.
+            dead = [item for item in dead if item.deleted_top or item.moved_seq > since]
         return alive + dead
 
     def _depth(self, item: Item) -> int:

@@ -170,8 +170,15 @@ class Tree:
     def put(self, item: Item) -> Item:
         """Record a new state of an item as the next change and return it as recorded."""
         self.seq += 1
-        recorded = msgspec.structs.replace(item, seq=self.seq, changed_at=self._clock.now())
-        self.lateness.note(self.items.get(item.id))
+        before = self.items.get(item.id)
+        stays = before is None or before.parent_id == item.parent_id
+        recorded = msgspec.structs.replace(
+            item,
+            seq=self.seq,
+            changed_at=self._clock.now(),
+            moved_seq=item.moved_seq if stays else self.seq,
+        )
+        self.lateness.note(before)
         self._index(recorded)
         self._log.pop(item.id, None)
         self._log[item.id] = None

@@ -106,6 +106,21 @@ def test_following_the_links_over_any_mutations_ends_at_the_truth(
     assert mirror.facts() == _truth(drive)
 
 
+def test_what_came_into_a_folder_since_and_went_with_it_is_reported_by_itself() -> None:
+    drive, mirror = _drive(), _Mirror()
+    drive.quirks.descendant_tombstones = False
+    folder = drive.create_folder("folder")
+    known = drive.create_file("known", b"1", folder.id)
+    moved = drive.create_file("moved", b"2")
+    _finish(drive, mirror, 5)
+    drive.move(moved.id, folder.id)
+    drive.delete(folder.id)
+    page = drive.rounds.page(mirror.link, Wish(), 5)
+    assert {one.id for one in page.items if one.deleted} == {folder.id, moved.id}
+    mirror.take(page)
+    assert mirror.items.keys().isdisjoint({folder.id, known.id, moved.id})
+
+
 def test_a_crawl_shows_one_moment_and_the_next_round_what_came_meanwhile() -> None:
     drive, mirror = _drive(), _Mirror()
     first = drive.create_folder("first")
