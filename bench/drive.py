@@ -113,7 +113,7 @@ def on_postgres(wanted: dict[str, Any], told: Callable[[int], None]) -> dict[str
 
     from support.postgres import running_postgres
 
-    with running_postgres() as server:
+    with running_postgres(autovacuum=True) as server:
         filled, empty = server.empty_database(), server.empty_database()
         raw = partial(raw_postgres, filled, empty, wanted["page"])
         return asyncio.run(follow(filled, wanted, told, raw))

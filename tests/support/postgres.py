@@ -55,11 +55,12 @@ END $$
 class PostgresServer:
     """One server over one folder; it may be stopped, killed, and started again on its port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, autovacuum: bool = False) -> None:
         from support.valkey import free_port
 
         self.port = free_port()
         self._folder = folder
+        self._autovacuum = "on" if autovacuum else "off"
         self._process: subprocess.Popen[bytes] | None = None
         self._shared: str | None = None
         # Postgres refuses to run as root.
@@ -89,7 +90,7 @@ class PostgresServer:
             "full_page_writes=off",
             "max_connections=200",
             "shared_buffers=32MB",
-            "autovacuum=off",
+            f"autovacuum={self._autovacuum}",
             "jit=off",
             "max_worker_processes=2",
             "logging_collector=off",
@@ -221,13 +222,18 @@ def _binary(name: str) -> Path:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """Start a server over an empty folder; end it and remove the folder afterwards."""
+def running_postgres(*, autovacuum: bool = False) -> Iterator[PostgresServer]:
+    """Start a server over an empty folder; end it and remove the folder afterwards.
+
+    Args:
+        autovacuum: whether it keeps its statistics up to date, without which the plans for a large
+            table are those for an empty one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     folder.chmod(0o755)
     server = None
     try:
-        server = PostgresServer(folder)
+        server = PostgresServer(folder, autovacuum=autovacuum)
         server.start()
         server.make_template()
         yield server
