@@ -10,6 +10,7 @@ from sqlalchemy import and_, func, select
 from drivefeed.catalog.ledger import CHARGE
 from drivefeed.catalog.tables import (
     documents,
+    import_events,
     imports,
     index_jobs,
     reminders,
@@ -91,6 +92,21 @@ class Books:
     charges: list[Charge]
     submissions: dict[str, int]
     dangling: dict[str, str] = field(default_factory=dict)
+
+
+async def latest_event(catalog: Catalog) -> int:
+    """Return the number of the event that was recorded last; 0 where there is none."""
+    async with catalog.read() as connection:
+        return await connection.scalar(select(func.max(import_events.c.id))) or 0
+
+
+async def moved_since(catalog: Catalog, number: int) -> frozenset[str]:
+    """Return the ids of imports of which events with a higher number were recorded."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(
+            select(import_events.c.import_id).where(import_events.c.id > number).distinct()
+        )
+        return frozenset(rows.scalars())
 
 
 async def read_books(catalog: Catalog) -> Books:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, case, func, literal, or_, select
 
+from drivefeed.catalog.receipts import DISCONNECTED
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import (
     connections,
@@ -49,6 +50,7 @@ class Progress:
         listed: whether the drive's first enumeration is complete, so that ``found`` is final.
         listed_at: when its latest round was complete; what changed since then is not counted yet.
         planned: how many files its plan counted; None where it was connected without a plan.
+        disconnected: whether it was stopped for good, and what it brought was kept.
         seconds_left: how long the rest takes at the pace of the last minutes; None where too little
             came to an end to tell.
     """
@@ -66,6 +68,7 @@ class Progress:
     pages: int = 0
     planned: int | None = None
     seconds_left: float | None = None
+    disconnected: bool = False
 
     @property
     def admitted(self) -> int:
@@ -254,6 +257,7 @@ async def _connections(
     rows = await connection.execute(
         select(
             connections,
+            DISCONNECTED.label("disconnected"),
             drives.c.name.label("drive_name"),
             drives.c.last_round_at,
             drives.c.hold.label("drive_hold"),
@@ -273,6 +277,7 @@ async def _connections(
             drive_hold=row["drive_hold"],
             drive_attention=row["drive_attention"],
             detail=row["detail"] or row["drive_detail"],
+            disconnected=bool(row["disconnected"]),
             planned=json.loads(row["plan"])["files"] if row["plan"] else None,
         )
         for row in rows.mappings()

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, literal, select, update
+from sqlalchemy import and_, exists, literal, select, update
 
 from drivefeed.catalog.dialect import insert
 from drivefeed.catalog.tables import connections, facts
@@ -22,6 +22,9 @@ SETTINGS: Final = "settings"
 _FACT: Final = "receipt:"
 HAS_RECEIPT: Final = exists().where(facts.c.name == literal(_FACT) + connections.c.id)
 """Whether a connection was disconnected once; it may be connected again since."""
+
+DISCONNECTED: Final = and_(connections.c.paused, HAS_RECEIPT)
+"""Whether a connection was stopped for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,13 @@ class Receipt:
 
 # Asked all day, so it is put together once.
 _ALL = select(facts.c.value).where(facts.c.name.startswith(_FACT))
+
+
+async def disconnected(catalog: Catalog) -> frozenset[str]:
+    """Return the ids of the connections that were stopped for good and are still there."""
+    async with catalog.read() as connection:
+        rows = await connection.execute(select(connections.c.id).where(DISCONNECTED))
+        return frozenset(rows.scalars())
 
 
 async def receipts(catalog: Catalog) -> list[Receipt]:

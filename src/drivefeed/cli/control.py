@@ -13,6 +13,7 @@ from drivefeed.catalog.control import matching_connections, retry_imports, set_p
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
+from drivefeed.catalog.receipts import disconnected
 from drivefeed.cli.asking import say_files
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -24,6 +25,7 @@ from drivefeed.cli.context import (
 )
 from drivefeed.cli.output import escape, print_json, say
 from drivefeed.cli.words import count_of
+from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
@@ -80,6 +82,15 @@ def pause_connections(which: str | None, *, paused: bool, as_json: bool) -> None
 async def _pause(which: str | None, *, paused: bool) -> list[Connection]:
     async with existing_catalog() as catalog:
         found = await matching_connections(catalog, which)
+        if not paused:
+            left = await disconnected(catalog)
+            if which is not None and found and all(one.connection_id in left for one in found):
+                raise NeedsAttention(
+                    f"'{found[0].name}' was disconnected and follows its folder no more. Connect "
+                    "the folder again: 'drivefeed connect'.",
+                    reason=Reason.MISCONFIGURED,
+                )
+            found = [one for one in found if one.connection_id not in left]
         for one in found:
             await set_paused(catalog, one, paused=paused, actor=os_user())
     return found

@@ -127,9 +127,10 @@ def progress_table(found: list[Progress]) -> Table:
     table = new_table("connection", *numbers, right=frozenset(numbers))
     table.columns[0].no_wrap = False
     for one in found:
-        paused = " [dark_orange3](paused)[/]" if one.connection.paused else ""
+        still = "disconnected" if one.disconnected else "paused"
+        mark = f" [dark_orange3]({still})[/]" if one.connection.paused else ""
         table.add_row(
-            escape(one.connection.name) + paused,
+            escape(one.connection.name) + mark,
             str(one.found) if one.listed else f"{one.found}…",
             *(
                 f"[{COLOURS[standing]}]{one.counts[standing]}[/]" if one.counts[standing] else "0"

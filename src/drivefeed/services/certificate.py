@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.domain.model import Connection
     from drivefeed.ports import ObjectStore, Source
     from drivefeed.services.invariants import Facts
 
@@ -137,7 +136,7 @@ async def certify(
     if connection_id is not None and not progress:
         raise NotFound(f"There is no connection {connection_id} in the catalog.")
     certificate = Certificate(connections=progress)
-    certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
+    certificate.remarks += [words for one in progress if (words := _remark(one))]
     await compare_source(catalog, source, [one.connection for one in progress], certificate)
     facts = await collect(catalog, store, rounds)
     certificate.objects = len(facts.objects)
@@ -206,7 +205,10 @@ async def _compare_rest(
         )
 
 
-def _remark(connection: Connection) -> str:
+def _remark(one: Progress) -> str:
+    connection = one.connection
+    if one.disconnected:
+        return f"'{connection.name}' was disconnected: what it brought is kept as it was then."
     if connection.attention is not None:
         told = explain(connection.attention)
         return f"'{connection.name}' waits for a person: {told.meaning} {told.remedy}"

@@ -140,6 +140,10 @@ async def _connect_again(it: Harbour) -> None:
     assert skipped["reason"] == "forgotten"
     kept = await command(it, "connection", "disconnect", "all", "--keep")
     assert kept["ended_at"]
+    await asyncio.to_thread(it.command, "resume", "all", ok=3)
+    assert await command(it, "resume", ok=1) == {"resumed": []}
+    (shown,) = await command(it, "status")
+    assert (shown["paused"], shown["disconnected"]) == (True, True)
     it.write("after")
     assert it.unrest() is not None
     assert len(it.objects()) == 2

@@ -153,6 +153,15 @@ def test_what_is_under_way_breaks_none(facts: Facts) -> None:
     assert broken_in(facts) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["missing_in_store", "extra_in_store", "missing_in_index", "extra_in_index"]
+)
+def test_what_took_a_step_while_all_was_read_breaks_none(name: str) -> None:
+    moved = frozenset({"live", "old"})
+    told = [broken_in(replace(one(), moved=moved)) for one in BROKEN[name]]
+    assert [] in told
+
+
 def test_every_invariant_has_a_name_of_its_own_a_sentence_and_a_remedy() -> None:
     assert {one.name for one in INVARIANTS} == set(BROKEN)
     assert len(INVARIANTS) == len(BROKEN)

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog.audit import Books, Version, read_books
+from drivefeed.catalog.audit import Books, Version, latest_event, moved_since, read_books
 from drivefeed.catalog.recount import recount
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.lifecycle import State
@@ -36,6 +36,7 @@ class Facts:
         read: SHA-256 by key, of the objects that were read again.
         left_over: unfinished uploads that are too old to be under way.
         usage: what does not agree in the books of usage, as sentences.
+        moved: ids of imports that took a step while everything was read.
     """
 
     books: Books
@@ -45,6 +46,7 @@ class Facts:
     read: Mapping[str, str] = field(default_factory=dict)
     left_over: int = 0
     usage: tuple[str, ...] = ()
+    moved: frozenset[str] = frozenset()
 
 
 async def collect(
@@ -57,7 +59,8 @@ async def collect(
 ) -> Facts:
     """Read catalog, store and index; nothing changes.
 
-    Store and index come first: what is removed meanwhile is then found in the books as under way.
+    Store and index come first: what is being removed is then found in the books as under way, and
+    what has gone by then as moved.
 
     Args:
         rounds: (import id, round, live, points) for all that is in the index.
@@ -67,6 +70,7 @@ async def collect(
     Raises:
         PartDown, NeedsAttention: a part does not answer.
     """
+    mark = await latest_event(catalog)
     objects = {stored.key: stored.size async for stored in store.list("")}
     found, partly = await _counted(rounds)
     left_over = await store.unfinished_uploads(before=catalog.clock.now() - old_ms)
@@ -78,6 +82,7 @@ async def collect(
         partly_shown=partly,
         read=await _read_again(store, books, sample),
         left_over=left_over,
+        moved=await moved_since(catalog, mark),
         usage=tuple(f"{one.org}: {words}" for one in await recount(catalog) for words in one.drift),
     )
 

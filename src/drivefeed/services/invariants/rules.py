@@ -86,13 +86,18 @@ def _not_live(facts: Facts) -> Iterator[Finding]:
 def _missing_in_store(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
         size = facts.objects.get(one.object_key)
-        if one.state in _HAS_OBJECT and size != one.size:
+        moved = one.import_id in facts.moved
+        if one.state in _HAS_OBJECT and size != one.size and not moved:
             found = "no object" if size is None else f"an object of {size} bytes"
             yield _of(one, f"{found}, {one.size} bytes are expected", key=True)
 
 
 def _extra_in_store(facts: Facts) -> Iterator[Finding]:
-    known = {one.object_key for one in facts.books.versions if one.state is not State.WITHDRAWN}
+    known = {
+        one.object_key
+        for one in facts.books.versions
+        if one.state is not State.WITHDRAWN or one.import_id in facts.moved
+    }
     yield from (Finding(key, key=key) for key in facts.objects if key not in known)
 
 
@@ -105,7 +110,7 @@ def _bytes_differ(facts: Facts) -> Iterator[Finding]:
 
 def _missing_in_index(facts: Facts) -> Iterator[Finding]:
     for one in facts.books.versions:
-        if not one.indexed_here:
+        if not one.indexed_here or one.import_id in facts.moved:
             continue
         key = (one.import_id, one.round)
         shown, count = facts.rounds.get(key, (False, 0))
@@ -121,6 +126,8 @@ def _extra_in_index(facts: Facts) -> Iterator[Finding]:
     known = {(one.import_id, one.round): one for one in facts.books.versions}
     for key, (shown, count) in facts.rounds.items():
         one = known.get(key)
+        if key[0] in facts.moved:
+            continue
         if one is None:
             words = f"import {key[0] or 'unnamed'} round {key[1]}: {count} points"
             yield Finding(words, import_id=key[0], round=key[1])
