@@ -223,3 +223,21 @@ async def test_75_an_empty_file_is_not_fetched(docs: Docs) -> None:
     await stand.sync()
     assert (await stand.coverage(docs.docs))[file.id] == "empty_file"
     assert sum(one.item == file.id for one in stand.asked("content")) == 0
+
+
+async def test_a_file_that_was_gone_and_is_restored_as_it_was_is_copied(docs: Docs) -> None:
+    stand, file = docs.stand, await add(docs, "bin.txt")
+    refused = stand.sim.faults.add("status", op="content", item=file.id, status=500)
+    await stand.sync()
+    assert refused.hits
+    stand.drive.delete(file.id)
+    # Nothing tells that it is gone before the copy is tried again, nor that it was.
+    lost = stand.sim.faults.add("status", op="delta", status=500, count=-1)
+    await stand.pass_time(2 * MINUTE, step=MINUTE)
+    one = await version_of(stand, file)
+    assert (one["state"], one["reason"]) == ("rejected", "gone_at_source")
+    stand.drive.restore(file.id)
+    stand.sim.faults.clear(lost.id)
+    await stand.pass_time(30 * MINUTE, step=10 * MINUTE)
+    await stand.sync()
+    assert file.id in await stand.live()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert as plain_insert
 from sqlalchemy import select, update
 
-from drivefeed.catalog.dialect import batches
+from drivefeed.catalog.dialect import among, as_many, batches
 from drivefeed.catalog.documents import (
     import_payload,
     load,
@@ -28,8 +28,9 @@ from drivefeed.domain.model import Import
 from drivefeed.domain.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.sources import Drive
@@ -105,6 +106,26 @@ async def admit(
         if is_new or is_back or document != before:
             changes.append(Change(before, document, siblings))
     await settle_all(connection, changes, now=now, lane=lane)
+
+
+def gone_at_source(
+    connection: AsyncConnection, drive: Drive, ids: Collection[str]
+) -> Select[tuple[str]]:
+    """Return the question for those items of a drive whose file was gone when it was to be copied.
+
+    Deleted and restored between two looks, a file is listed as it was before.
+    """
+    name = connection.dialect.name
+    return (
+        select(documents.c.item_id)
+        .join(imports, imports.c.id == documents.c.wanted_import_id)
+        .where(
+            documents.c.drive_id == drive.drive_id,
+            among(name, documents.c.item_id, "ids"),
+            imports.c.reason == Reason.GONE_AT_SOURCE,
+        )
+        .params(ids=as_many(name, ids))
+    )
 
 
 async def _welcome_back(

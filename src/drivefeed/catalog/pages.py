@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from drivefeed.catalog import reminders
+from drivefeed.catalog.admission import gone_at_source
 from drivefeed.catalog.deciding import FOLDERS, decide
 from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
 from drivefeed.catalog.pacing import pace_in
@@ -26,6 +27,7 @@ from drivefeed.catalog.tree import (
     known_items,
     mark_children_dirty,
     mark_decided,
+    mark_dirty,
     rooted_folders,
     save_items,
 )
@@ -34,7 +36,7 @@ from drivefeed.domain.delta import plan_page
 from drivefeed.domain.remote import ItemKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -87,6 +89,8 @@ async def apply_page(
             if current.generation == 1:
                 decided |= await _new_folders(connection, current, fresh, known)
         await save_items(connection, drive.drive_id, plan.rows, decided=decided)
+        as_before = known.keys() - {row.item_id for row in plan.rows if row.dirty}
+        await _look_for_restored(connection, drive, page, as_before)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + page.pages,
@@ -108,6 +112,15 @@ async def apply_page(
         if page.delta_link is not None:
             return await drive_in(connection, drive.drive_id)
         return replace(current, **values)
+
+
+async def _look_for_restored(
+    connection: AsyncConnection, drive: Drive, page: DeltaPage, as_before: Collection[str]
+) -> None:
+    """Have files decided anew that are told as they were, and were gone when they were copied."""
+    told = {one.item_id for one in page.items if not one.deleted}
+    if again := told.intersection(as_before):
+        await mark_dirty(connection, drive.drive_id, gone_at_source(connection, drive, again))
 
 
 async def _new_folders(
