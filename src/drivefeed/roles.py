@@ -50,14 +50,13 @@ UP: Final = Role("up", frozenset(Stage), schedules=True, is_whole=True)
 SCHEDULER: Final = Role("scheduler", frozenset(), schedules=True)
 
 
-def owner_name(fresh: str, *, host: str | None = None) -> str:
+def owner_name(fresh: str) -> str:
     """Name this process in claims and heartbeats, within the width of their columns.
 
     Args:
         fresh: an id that nothing else has; its first eight characters are enough.
-        host: the machine's name; asked for without.
     """
-    return f"{(host or socket.gethostname())[:_LONGEST_HOST]}-{os.getpid()}-{fresh[:8]}"
+    return f"{socket.gethostname()[:_LONGEST_HOST]}-{os.getpid()}-{fresh[:8]}"
 
 
 def worker_for(names: Iterable[str]) -> Role:

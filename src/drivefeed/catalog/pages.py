@@ -89,15 +89,15 @@ async def apply_page(
             if current.generation == 1:
                 decided |= await _new_folders(connection, current, fresh, known)
         await save_items(connection, drive.drive_id, plan.rows, decided=decided)
-        as_before = known.keys() - {row.item_id for row in plan.rows if row.dirty}
-        await _look_for_restored(connection, drive, page, as_before)
+        dirty = {row.item_id for row in plan.rows if row.dirty}
+        await _look_for_restored(connection, drive, page, known.keys() - dirty)
         values: dict[str, Any] = {
             "cursor": page.next_link or page.delta_link,
             "pages_in_round": current.pages_in_round + page.pages,
             "barren_pages": 0 if plan.news else current.barren_pages + page.pages,
             "failing_since": None,
         }
-        if any(row.dirty for row in plan.rows):
+        if dirty:
             values["changed_at"] = now
         if not current.enumerating and current.pages_in_round == 0:
             values["round_link"] = current.cursor

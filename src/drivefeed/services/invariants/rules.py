@@ -125,9 +125,9 @@ def _missing_in_index(facts: Facts) -> Iterator[Finding]:
 def _extra_in_index(facts: Facts) -> Iterator[Finding]:
     known = {(one.import_id, one.round): one for one in facts.books.versions}
     for key, (shown, count) in facts.rounds.items():
-        one = known.get(key)
         if key[0] in facts.moved:
             continue
+        one = known.get(key)
         if one is None:
             words = f"import {key[0] or 'unnamed'} round {key[1]}: {count} points"
             yield Finding(words, import_id=key[0], round=key[1])
