@@ -18,6 +18,7 @@ share_statements()
 import pytest  # noqa: E402 - after it
 
 from support.catalogs import catalog_url  # noqa: E402 - it loads drivefeed
+from support.logs import logging_as_before  # noqa: E402
 from support.postgres import own_postgres, postgres_server, postgres_url  # noqa: E402
 from support.trust import read_authorities_once  # noqa: E402
 
@@ -58,3 +59,10 @@ def hangup_taken() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """No test is deaf to logs because a command of another one had them left out."""
+    with logging_as_before():
+        yield

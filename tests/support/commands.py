@@ -7,22 +7,20 @@ in ``tests/integration/cli``.
 from __future__ import annotations
 
 import io
-import logging
 import os
 import subprocess
 import sys
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-import structlog
-
 from drivefeed.cli import main
 from drivefeed.cli.output import console
+from support.logs import logging_as_before
 from support.processes import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -34,7 +32,7 @@ def run_command(
     code = 0
     console.cache_clear()
     with (
-        _logging_as_before(),
+        logging_as_before(),
         chdir(cwd),
         patch.dict(os.environ, environment(), clear=True),
         patch.object(sys, "argv", ["drivefeed", *words]),
@@ -54,22 +52,6 @@ def run_command(
 def said_in_frame(framed: str) -> str:
     """Return what an error about the command line says, without its frame and line ends."""
     return " ".join(framed.replace("│", " ").split())
-
-
-@contextmanager
-def _logging_as_before() -> Iterator[None]:
-    """Commands let logs go to their standard error, which is closed when they have ended."""
-    configured = structlog.get_config() if structlog.is_configured() else None
-    root = logging.getLogger()
-    handlers = root.handlers[:]
-    try:
-        yield
-    finally:
-        root.handlers[:] = handlers
-        if configured is None:
-            structlog.reset_defaults()
-        else:
-            structlog.configure(**configured)
 
 
 def _stream() -> io.TextIOWrapper:
