@@ -8,8 +8,8 @@ from sqlalchemy import func, select, update
 
 from drivefeed.catalog.audit_log import record
 from drivefeed.catalog.engine import now_of
-from drivefeed.catalog.sources import all_connections, drive_in, wake_drive
-from drivefeed.catalog.tables import connections, coverage, documents, imports
+from drivefeed.catalog.sources import all_connections, connection_of, drive_in, wake_drive
+from drivefeed.catalog.tables import connections, coverage, documents, drives, imports
 from drivefeed.catalog.waiting import clear
 from drivefeed.domain.errors import NeedsAttention
 from drivefeed.domain.names import usable_name
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 async def matching_connections(catalog: Catalog, which: str | None) -> list[Connection]:
     """Return connections by id or name, whatever the case; all of them for None."""
-    found = await all_connections(catalog)
+    return [one for one in await all_connections(catalog) if _is_called(one, which)]
+
+
+def _is_called(one: Connection, which: str | None) -> bool:
     if which is None:
-        return found
-    return [
-        one
-        for one in found
-        if one.connection_id == which or one.name.casefold() == which.casefold()
-    ]
+        return True
+    return one.connection_id == which or one.name.casefold() == which.casefold()
 
 
 async def rename(catalog: Catalog, one: Connection, name: str, *, actor: str) -> None:
@@ -128,3 +127,31 @@ async def retry_imports(catalog: Catalog, import_ids: Sequence[str]) -> None:
     """Try imports again that failed, are held, or wait for a person."""
     for import_id in import_ids:
         await clear(catalog, import_id)
+
+
+async def retry_drives(
+    catalog: Catalog, which: str | None, *, reason: str | None = None
+) -> list[Connection]:
+    """Have drives asked again at once that wait for a person.
+
+    Args:
+        which: the id or name of a connection on the drive; None for all drives.
+        reason: only drives that wait for this reason.
+
+    Returns:
+        The connections that wait with their drive.
+    """
+    waits = drives.c.attention.is_not(None) if reason is None else drives.c.attention == reason
+    waiting = (
+        select(connections)
+        .join(drives, drives.c.id == connections.c.drive_id)
+        .where(waits, connections.c.paused.is_(False))
+        .order_by(connections.c.created_at)
+    )
+    async with catalog.write("drives.retry") as connection:
+        rows = await connection.execute(waiting)
+        found = [one for one in map(connection_of, rows.mappings()) if _is_called(one, which)]
+        for drive_id in sorted({one.drive_id for one in found}):
+            drive = await drive_in(connection, drive_id)
+            await wake_drive(connection, drive, due_at=now_of(connection))
+    return found

@@ -142,17 +142,20 @@ def search(
 
 
 def retry(
-    path: Annotated[
-        str | None, typer.Argument(help="The end of a file's path; all that failed without.")
+    which: Annotated[
+        str | None,
+        typer.Argument(
+            help="The end of a file's path, or a connection's name; all that failed without."
+        ),
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Only files with this reason code.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Only what has this reason code.")] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Try files again that failed, are held, or wait for a person."""
-    from drivefeed.cli.control import retry_files
+    """Try files again that failed, are held, or wait for a person; and drives that wait."""
+    from drivefeed.cli.control import retry_failed
 
-    retry_files(path, reason, as_json=as_json)
+    retry_failed(which, reason, as_json=as_json)
 
 
 def pause(which: Which = None, *, as_json: Json = False) -> None:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from drivefeed.catalog.control import matching_connections, retry_imports, set_paused
+from drivefeed.catalog.control import (
+    matching_connections,
+    retry_drives,
+    retry_imports,
+    set_paused,
+)
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
@@ -32,18 +37,22 @@ if TYPE_CHECKING:
     from drivefeed.domain.model import Connection
 
 
-def retry_files(path: str | None, reason: str | None, *, as_json: bool) -> None:
-    """Try files again; exit code 1 if a path was named and no such file failed."""
+def retry_failed(which: str | None, reason: str | None, *, as_json: bool) -> None:
+    """Try files and drives again; exit code 1 if one was named and none of that name failed."""
     if reason is not None and reason not in set(Reason):
         raise typer.BadParameter(f"There is no reason '{reason}'; docs/reasons.md lists them.")
-    paths = run(_retry(path, reason))
+    paths, names = run(_retry(which, reason))
     if as_json:
-        print_json({"retried": paths})
-    elif paths:
+        print_json({"retried": paths, "connections": names})
+    if paths and not as_json:
         say_files(paths, f"will be tried again{_when()}")
-    else:
+    if names and not as_json:
+        say(f"Microsoft will be asked again{_when()}: {escape(', '.join(names))}")
+    if paths or names:
+        return
+    if not as_json:
         say("Nothing to try again.")
-    if path is not None and not paths:
+    if which is not None:
         raise typer.Exit(EXIT_NOT_CLEAN)
 
 
@@ -51,18 +60,19 @@ def _when() -> str:
     return "" if door_of(existing_settings()) else " once a daemon runs"
 
 
-async def _retry(path: str | None, reason: str | None) -> list[str]:
+async def _retry(which: str | None, reason: str | None) -> tuple[list[str], list[str]]:
     async with existing_catalog() as catalog:
         failed = [
             one
             for one in await list_files(catalog, reason=reason)
             if one.standing in {Standing.FAILED, Standing.HELD} and one.import_id
         ]
-        if path is not None:
-            wanted = f"/{path.strip('/')}".casefold()
+        if which is not None:
+            wanted = f"/{which.strip('/')}".casefold()
             failed = [one for one in failed if f"/{one.path}".casefold().endswith(wanted)]
         await retry_imports(catalog, [str(one.import_id) for one in failed])
-    return [one.path for one in failed]
+        waiting = await retry_drives(catalog, which, reason=reason)
+    return [one.path for one in failed], [one.name for one in waiting]
 
 
 def pause_connections(which: str | None, *, paused: bool, as_json: bool) -> None:

@@ -257,7 +257,8 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.SOURCE_MISBEHAVES: Explanation(
         _A,
         "Microsoft Graph gave answers that cannot be followed, so the sync stopped.",
-        "Retry later; report it with the request id if it stays.",
+        "A drive is asked again by itself, a file with 'drivefeed retry'; report it with the "
+        "request id if it stays.",
     ),
     Reason.DISK_FULL: Explanation(
         _A, "The disk is full.", "Free some space; the work goes on by itself."

@@ -189,7 +189,7 @@ def test_pause_resume_and_retry_say_what_they_did(finished: CommandLine) -> None
     assert finished.json("resume", "docs") == {"resumed": ["Docs"]}
     assert json.loads(finished.afresh("status", "--json").stdout)[0]["paused"] is False
     assert finished.json("pause", "Elsewhere", code=1) == {"paused": []}
-    assert finished.json("retry", "--reason", "encrypted") == {"retried": []}
+    assert finished.json("retry", "--reason", "encrypted") == {"retried": [], "connections": []}
 
 
 @pytest.mark.parametrize(
