@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,11 +11,12 @@ from drivefeed.domain.reasons import Reason
 from drivefeed.domain.remote import DeltaPage, ItemKind, RemoteItem
 from drivefeed.sources.graph import wire
 from drivefeed.sources.graph.links import check_link
+from drivefeed.telemetry import log
 
 if TYPE_CHECKING:
     import msgspec
 
-_log = logging.getLogger(__name__)
+_log = log("source")
 
 _LARGEST = 2**63 - 1
 _LONGEST_ID = 200
@@ -33,14 +33,15 @@ def item_of(raw: bytes | msgspec.Raw) -> RemoteItem | None:
         raw: the item's JSON.
     """
     item, clear = wire.read_item(raw)
-    if not item.id or len(item.id) > _LONGEST_ID:
+    item_id = _usable_id(item.id)
+    if item_id is None:
         return None
     times = item.times or _NO_TIMES
     hashes = (item.file.hashes if item.file else None) or _NO_HASHES
     kind = kind_of(item) if clear else ItemKind.UNKNOWN
     deleted = _there(item.deleted) or _there(item.removed)
     return RemoteItem(
-        item_id=item.id,
+        item_id=item_id,
         parent_id=_parent(item) if kind is not ItemKind.ROOT else None,
         name=_text(item.name),
         kind=kind,
@@ -72,10 +73,7 @@ def page_of(body: bytes, base_url: str) -> DeltaPage:
     page = wire.read_page(body)
     items = [item_of(raw) for raw in page.value]
     if lost := items.count(None):
-        _log.warning(
-            "a page of changes held %d items without an id that can be one; they were passed over",
-            lost,
-        )
+        _log.warning("items_without_usable_id", passed_over=lost)
     kept = tuple(item for item in items if item is not None)
     for link, ends in ((page.next_link, False), (page.delta_link, True)):
         if link is None or link == "":
@@ -130,8 +128,12 @@ def _is_vault(item: wire.WireItem) -> bool:
 
 
 def _parent(item: wire.WireItem) -> str | None:
-    found = _text(item.parent.id) if item.parent else None
-    return found if found and len(found) <= _LONGEST_ID else None
+    return _usable_id(item.parent.id) if item.parent else None
+
+
+def _usable_id(value: str | None) -> str | None:
+    """An id is kept as it is or not at all: with a NUL made visible it would be that of another."""
+    return value if value and len(value) <= _LONGEST_ID and "\x00" not in value else None
 
 
 def _hash(value: str | None) -> str | None:
