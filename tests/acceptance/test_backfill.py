@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["valkey_server", "valkey_url"]
 
 SMALLEST, SCALE = 1250, 20
-WORKERS = (7, 7, 6)
+QUEUES = "discover,admit,transfer,submit,poll"
+WORKERS = ((7, f"{QUEUES},publish,withdraw"), (7, QUEUES), (6, QUEUES))
+"""Transfers at once, and queues: the embedded index is open in one process at a time."""
 CHANGES = 10
 MOST_BEFORE = 100
-QUEUES = "discover,admit,transfer,submit,poll,publish,withdraw"
 
 
 class Town:
@@ -52,8 +53,8 @@ class Town:
         self.url, self.redis_url = url, redis_url
         self.scheduler = self._process("scheduler", "scheduler")
         self.workers = [
-            self._process(f"worker {number}", "worker", "--queues", QUEUES, transfers=transfers)
-            for number, transfers in enumerate(WORKERS)
+            self._process(f"worker {number}", "worker", "--queues", queues, transfers=transfers)
+            for number, (transfers, queues) in enumerate(WORKERS)
         ]
         for one in self.all:
             stack.callback(one.end)
@@ -105,7 +106,10 @@ class Town:
         )
 
     def shown(self, name: str | None = None) -> int:
-        """Count what the backend shows, of all names or of one."""
+        """Count what the backend shows, of all names or of one; no process may have ended."""
+        for one in self.all:
+            assert one.process is not None
+            assert one.process.poll() is None, one.last_words()
         rows = self.backend.rows("SELECT name FROM jobs WHERE live = 1")
         return sum(name in (None, row["name"]) for row in rows)
 
