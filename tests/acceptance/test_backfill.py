@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from support.postgres import running_postgres
 from support.postgres_daemon import PostgresDaemon
 from support.processes import until
 from support.sample_backend import SECRET, sample, served
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from acceptance.conftest import Figure
-    from support.postgres import PostgresServer
 
 __all__ = ["valkey_server", "valkey_url"]
 
@@ -125,12 +125,9 @@ class Town:
 
 
 @pytest.fixture
-def town(
-    tmp_path: Path, postgres_server: PostgresServer, valkey_url: str, share: float
-) -> Iterator[Town]:
-    url = postgres_server.new_database()
-    with ExitStack() as stack:
-        stack.callback(postgres_server.drop, url)
+def town(tmp_path: Path, valkey_url: str, share: float) -> Iterator[Town]:
+    with running_postgres(autovacuum=True) as server, ExitStack() as stack:
+        url = server.new_database()
         yield Town(tmp_path, url=url, redis_url=valkey_url, share=share, stack=stack)
 
 

@@ -27,7 +27,7 @@ from drivefeed.cli.simulator import simulator
 from drivefeed.daemon import Daemon
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, PartDown
 from drivefeed.domain.reasons import Reason
-from drivefeed.queue.embedded import refuse_beside_another
+from drivefeed.queue.embedded import alone_on
 from drivefeed.telemetry import configure_logs, log
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ def run_demo(folder: Path | None, wishes: Wishes) -> None:
             "would import its own files. Start it from another place, or serve a folder below.",
             reason=Reason.MISCONFIGURED,
         )
-    refuse_beside_another(data / "queue")
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log_file = (data / "drivefeed.log").open("a", encoding="utf-8")
-    try:
-        configure_logs(json=True, stream=log_file)
-        ending = run(_until_interrupted(served, data, wishes, is_sample=folder is None))
-    finally:
-        with suppress(OSError):  # where the disk is full, the last lines are lost
-            log_file.close()
+    with alone_on(data / "queue", name="demo"):
+        log_file = (data / "drivefeed.log").open("a", encoding="utf-8")
+        try:
+            configure_logs(json=True, stream=log_file)
+            ending = run(_until_interrupted(served, data, wishes, is_sample=folder is None))
+        finally:
+            with suppress(OSError):  # where the disk is full, the last lines are lost
+                log_file.close()
     if ending is None:
         return
     if wishes.as_json:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from drivefeed.domain.errors import PartDown
 
+_DAEMON = "daemon"
+"""The lock of whoever runs a server on a folder, or might."""
 _PORT_TRIES = 4
 _FIRST_RESTART_S = 0.2
 _SLOWEST_RESTART_S = 5.0
@@ -41,43 +43,36 @@ def embedded_url(folder: Path) -> str | None:
     return found.url if found is not None and files.is_locked("server") else None
 
 
-def refuse_beside_another(folder: Path) -> None:
-    """Do nothing unless a process runs a server on ``folder`` already.
-
-    For a command that would write to the data folder before it starts its own.
-
-    Raises:
-        PartDown: one does; the sentence names it.
-    """
-    files = ServerFolder(folder)
-    if files.is_locked("daemon"):
-        raise _another(files)
-
-
 @contextmanager
-def alone_on(folder: Path) -> Iterator[None]:
+def alone_on(folder: Path, *, name: str = _DAEMON) -> Iterator[None]:
     """Keep other processes off ``folder`` for a while, as a server on it would.
 
-    For a daemon whose queue is elsewhere and whose other parts are in the data folder.
+    For a daemon whose queue is elsewhere and whose other parts are in the data folder; and for a
+    command that writes to the data folder, and starts what it needs, before its own server.
+
+    Args:
+        name: of the lock; with another one than the daemon's, a daemon may still come up.
 
     Raises:
         PartDown: another process uses it already; the sentence names it.
     """
     files = ServerFolder(folder)
     files.create()
-    lock = files.lock("daemon")
+    lock = files.lock(name)
     if lock is None:
-        raise _another(files)
+        raise _another(files, name)
     try:
+        if name != _DAEMON and files.is_locked(_DAEMON):
+            raise _another(files)
         files.sign(lock)
         yield
     finally:
         os.close(lock)
 
 
-def _another(files: ServerFolder) -> PartDown:
+def _another(files: ServerFolder, lock: str = _DAEMON) -> PartDown:
     return down(
-        f"Another drivefeed (process {files.owner() or 'unknown'}) already uses the data "
+        f"Another drivefeed (process {files.owner(lock) or 'unknown'}) already uses the data "
         f"folder {files.path.parent}; stop it or choose another data folder."
     )
 
@@ -126,7 +121,7 @@ class EmbeddedValkey:
             PartDown: with a sentence that says why there is no server.
         """
         self._files.create()
-        self._daemon_lock = self._files.lock("daemon")
+        self._daemon_lock = self._files.lock(_DAEMON)
         if self._daemon_lock is None:
             raise _another(self._files)
         try:

@@ -3,6 +3,7 @@
 In the folder of the queue::
 
     daemon.lock    locked by the process that runs the server; a second one is refused
+    demo.lock      locked by a demo, which starts other parts before its server
     server.lock    locked by the server itself, so that it outlives a killed parent's lock
     password       made once, readable by us alone
     valkey.conf    written at each start
@@ -136,10 +137,10 @@ class ServerFolder:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
 
-    def owner(self) -> str:
-        """Return the process id that was written into daemon.lock, or an empty string."""
+    def owner(self, name: str) -> str:
+        """Return the process id that was written into ``name``.lock, or an empty string."""
         with contextlib.suppress(OSError):
-            return (self.path / "daemon.lock").read_text().strip()
+            return (self.path / f"{name}.lock").read_text().strip()
         return ""
 
     def password(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from integration.cli.conftest import end, write_files
+from integration.cli.conftest import PATIENCE_S, end, write_files
 from integration.cli.terminal import Terminal
 from support.daemon import COMMAND
 
@@ -154,6 +154,28 @@ def test_sigterm_ends_in_order_without_a_terminal(command: CommandLine) -> None:
         assert not list(command.home.glob(DOOR))
     finally:
         end(process)
+
+
+def test_of_two_demos_begun_at_the_same_moment_one_goes_on(command: CommandLine) -> None:
+    write_files(command.home / "Docs")
+    printed = [command.home / name for name in ("first", "second")]
+    started = []
+    for path in printed:
+        with path.open("wb") as out:
+            started.append(
+                command.start(
+                    "demo", "Docs", "--once", stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                )
+            )
+    try:
+        codes = [one.wait(PATIENCE_S) for one in started]
+    finally:
+        for one in started:
+            end(one)
+    assert sorted(codes) == [0, 3], [path.read_text() for path in printed]
+    refused = codes.index(3)
+    other = started[1 - refused].pid
+    assert f"Another drivefeed (process {other}) already uses" in printed[refused].read_text()
 
 
 def test_a_demo_whose_graphsim_was_killed_ends_with_a_sentence(command: CommandLine) -> None:
