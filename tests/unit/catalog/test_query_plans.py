@@ -10,6 +10,7 @@ from sqlalchemy import event, text
 from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
 from drivefeed.catalog.gate import COUNTED_BACKLOG
 from drivefeed.catalog.sources import wake_due_drives
+from drivefeed.catalog.tables import reminders as reminder_rows
 from unit.catalog.rig import ROOT, Rig, file, folder
 
 if TYPE_CHECKING:
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-async def _plans(rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]) -> list[str]:
-    """Run a question and return the plan lines of each statement it made."""
+async def _plans(
+    rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]], *, is_small: bool = True
+) -> list[str]:
+    """Run a question and return the plan lines of each statement it made.
+
+    Args:
+        is_small: whether the tables are, which Postgres would read whole.
+    """
     said: list[tuple[str, Any]] = []
 
     def listen(*args: Any) -> None:
@@ -31,6 +38,9 @@ async def _plans(rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]) -> 
         event.listen(sync, "before_cursor_execute", listen)
         await ask(connection)
         event.remove(sync, "before_cursor_execute", listen)
+        if connection.dialect.name != "sqlite":
+            await connection.exec_driver_sql("ANALYZE orgs, items, coverage, reminders")
+            await connection.exec_driver_sql(f"SET LOCAL enable_seqscan = {not is_small}")
         plans = []
         for statement, parameters in said:
             if not isinstance(parameters, list):
@@ -42,9 +52,6 @@ async def _explained(connection: AsyncConnection, statement: str, parameters: An
     if connection.dialect.name == "sqlite":
         rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
         return [str(row[3]) for row in rows]
-    # Postgres reads a small table whole, unless it is told that this is dear.
-    await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
-    await connection.exec_driver_sql("ANALYZE items, coverage, reminders")
     rows = await connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)
     lines = [str(row[0]) for row in rows]
     return [line.replace("Seq Scan on", "SCAN") for line in lines]
@@ -93,6 +100,20 @@ async def test_the_outbox_reads_indexes(
     await rig.enumerate([ROOT, folder("docs"), file("a", "docs")])
     plans = await _plans(rig, ask)
     assert any("reminders" in line for line in plans)
+    assert [line for line in plans if "SCAN reminders" in line] == []
+
+
+@pytest.mark.parametrize("ask", [_due, _stages])
+async def test_a_backlog_that_is_most_of_the_table_is_not_read_from_its_beginning(
+    rig: Rig, ask: Callable[[AsyncConnection], Awaitable[Any]]
+) -> None:
+    waiting = {"org_id": rig.org_id, "stage": "transfer", "lane": 1, "due_at": 5, "payload": "{}"}
+    async with rig.catalog.write() as connection:
+        await connection.execute(
+            reminder_rows.insert(), [waiting | {"subject_id": f"s{n}"} for n in range(3_000)]
+        )
+    plans = await _plans(rig, ask, is_small=False)
+    assert any("ix_reminders_unsent" in line for line in plans)
     assert [line for line in plans if "SCAN reminders" in line] == []
 
 
