@@ -90,19 +90,22 @@ def configure_logs(*, json: bool, level: str = "info", stream: TextIO | None = N
         cache_logger_on_first_use=False,
     )
     others = logging.StreamHandler(stream or sys.stderr)
-    others.setFormatter(_Redacting(logging.BASIC_FORMAT))
+    others.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared, _as_words_of_a_library],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _without_secrets,
+                renderer,
+            ],
+        )
+    )
     logging.basicConfig(level=logging.WARNING, handlers=[others])
+    logging.captureWarnings(capture=True)
     # It warns of a tick that is left out because the last one still runs, which is what we ask of
     # it: on a busy machine that would be a line a second.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
-
-
-class _Redacting(logging.Formatter):
-    """Takes secrets out of what libraries log."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line, tracebacks included."""
-        return visible_lines(redact(super().format(record)))
 
 
 class _Forgiving:
@@ -130,6 +133,13 @@ def _leave_out_none(
     _logger: Any, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     return {key: value for key, value in event.items() if value is not None}
+
+
+def _as_words_of_a_library(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A library's message is a sentence and no code: it may hold whatever the library was given."""
+    return {**event, "event": "library", "words": event["event"]}
 
 
 def _without_secrets(

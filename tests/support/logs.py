@@ -22,6 +22,7 @@ def logging_as_before() -> Iterator[None]:
         yield
     finally:
         root.handlers[:] = handlers
+        logging.captureWarnings(capture=False)
         if configured is None:
             structlog.reset_defaults()
         else:
