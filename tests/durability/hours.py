@@ -20,7 +20,7 @@ IN_HOUR: dict[str, tuple[str, ...]] = {
     "returns": ("claim", "relay.taken"),
     "change_of_mind": ("advance.cancelled", "poll.cancel", "index.forget"),
     "same_bytes": ("advance.same_bytes",),
-    "question": ("attention", "clear", "notice."),
+    "question": ("attention", "clear", "drives.", "notice."),
     "many_removals": ("removals.",),
     "slow_hours": ("park", "hand_back", "connection.pause"),
     "leftovers": ("release", "reap", "unattended"),

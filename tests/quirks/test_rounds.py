@@ -175,6 +175,37 @@ async def test_09_folders_that_are_never_sent_are_asked_for(
     assert len(stand.asked("item")) == asked, "once is enough"
 
 
+@pytest.mark.parametrize("hidden", ["folder", "connected", "root", "all", "empty"])
+async def test_09_folders_left_out_of_a_later_listing_are_asked_for(
+    docs: Docs, retell: Retell, hidden: str
+) -> None:
+    stand = docs.stand
+    root = stand.drive.tree.root_id
+    away = {
+        "folder": {docs.sub.id},
+        "connected": {docs.docs.id},
+        "root": {root},
+        "all": {docs.docs.id, docs.sub.id, root},
+        # Nothing that is told lies in them either.
+        "empty": {one.id for one in (docs.docs, docs.sub, docs.a, docs.b)} | {root},
+    }[hidden]
+    if hidden == "empty":
+        stand.drive.delete(docs.a.id)
+        stand.drive.delete(docs.b.id)
+    retell.append(
+        lambda page: {**page, "value": [one for one in page["value"] if one["id"] not in away]}
+    )
+    stand.drive.expire_tokens()
+    await stand.sync()
+    assert enumerations(stand) == 2
+    assert await stand.attention(docs.docs) is None
+    there = set() if hidden == "empty" else {docs.a.id, docs.b.id}
+    assert await stand.live() == set(await stand.wanted()) == there
+    asked = len(stand.asked("item"))
+    await stand.sync()
+    assert len(stand.asked("item")) == asked, "once is enough"
+
+
 @pytest.mark.parametrize("field", ["parentReference", "name", "file"])
 async def test_09_an_item_told_without_its_place_or_name_is_asked_for(
     docs: Docs, field: str

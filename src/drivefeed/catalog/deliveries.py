@@ -1,4 +1,4 @@
-"""Rows of the outbox as the relay sees them: what is to be sent, was sent, or got lost."""
+"""Rows of the outbox that are to be sent: which stages have some, and whose turn it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-_OF_NUMBER = update(reminders).where(
+OF_NUMBER = update(reminders).where(
     reminders.c.subject_id == bindparam("of"), reminders.c.number == bindparam("named")
 )
 
@@ -146,7 +146,7 @@ async def due(
                 _WAITING_OF_ORG, asked | {"of_org": org_id, "most": most}
             )
             turns += [
-                _reminder(row, turn=turn)
+                reminder_of(row, turn=turn)
                 for turn, row in enumerate(rows.mappings(), start=in_flight.get(org_id, 0))
             ]
         turns.sort(key=lambda one: (one.turn, one.due_at))
@@ -156,7 +156,8 @@ async def due(
     return found
 
 
-def _reminder(row: RowMapping, *, turn: int = 0) -> Reminder:
+def reminder_of(row: RowMapping, *, turn: int = 0) -> Reminder:
+    """Read a row of ``reminders``."""
     return Reminder(
         subject_id=row["subject_id"],
         org_id=row["org_id"],
@@ -173,7 +174,7 @@ async def mark_sent(
     connection: AsyncConnection, sent: Sequence[Reminder], *, now: int, remind_at: int
 ) -> None:
     """Record that deliveries were made; rows that were written again since stay unsent."""
-    free_ = await _not_locked(connection, sent)
+    free_ = await not_locked(connection, sent)
     rows = [
         {
             "of": one.subject_id,
@@ -185,10 +186,10 @@ async def mark_sent(
         if one.subject_id in free_
     ]
     if rows:
-        await connection.execute(_OF_NUMBER, rows)
+        await connection.execute(OF_NUMBER, rows)
 
 
-async def _not_locked(connection: AsyncConnection, rows: Sequence[Reminder]) -> set[str]:
+async def not_locked(connection: AsyncConnection, rows: Sequence[Reminder]) -> set[str]:
     """Lock rows, and return the ids of those that nobody else has locked just now.
 
     Whoever has one is about to change it or to release it. What it then needs is found at the
@@ -226,85 +227,3 @@ def _probes() -> CompoundSelect[Any]:
             for lane in LANES
         )
     )
-
-
-_NOW = bindparam("now", type_=BigInteger)
-_OVERDUE = (
-    select(reminders)
-    .where(reminders.c.due_at.is_not(None), reminders.c.remind_at <= _NOW, free(_NOW))
-    .order_by(reminders.c.remind_at)
-    .limit(bindparam("most", type_=BigInteger))
-)
-
-
-async def overdue(connection: AsyncConnection, *, now: int, limit: int) -> list[Reminder]:
-    """Return rows that were sent, are past their time, and that nobody works on."""
-    rows = await connection.execute(_OVERDUE, {"now": now, "most": limit})
-    return [_reminder(row) for row in rows.mappings()]
-
-
-async def keep_waiting(
-    connection: AsyncConnection, alive: Sequence[Reminder], *, remind_at: int
-) -> None:
-    """Look again later at rows whose delivery still waits in the queue."""
-    free_ = await _not_locked(connection, alive)
-    rows = [
-        {"of": one.subject_id, "named": one.number, "remind_at": remind_at}
-        for one in alive
-        if one.subject_id in free_
-    ]
-    if rows:
-        await connection.execute(_OF_NUMBER, rows)
-
-
-async def send_again(connection: AsyncConnection, lost: Sequence[Reminder]) -> None:
-    """Give rows whose delivery is gone a new number, so that they are sent again."""
-    free_ = await _not_locked(connection, lost)
-    for one in lost:
-        if one.subject_id not in free_:
-            continue
-        await connection.execute(
-            update(reminders)
-            .where(reminders.c.subject_id == one.subject_id, reminders.c.number == one.number)
-            .values(number=reminders.c.number + 1, sent_at=None, remind_at=None)
-        )
-
-
-async def unclaimed(connection: AsyncConnection, numbers: Mapping[str, int]) -> list[Reminder]:
-    """Return those rows that still have the number of their subject, are due and have no owner."""
-    found: list[Reminder] = []
-    for batch in batches(numbers):
-        rows = await connection.execute(
-            select(reminders).where(
-                reminders.c.subject_id.in_(batch),
-                reminders.c.due_at.is_not(None),
-                reminders.c.owner.is_(None),
-            )
-        )
-        found += [
-            _reminder(row) for row in rows.mappings() if row["number"] == numbers[row["subject_id"]]
-        ]
-    return found
-
-
-async def count_current(connection: AsyncConnection, numbers: Mapping[str, int]) -> int:
-    """Count subjects whose row still has this number; a delivery of another number is void."""
-    found = 0
-    for batch in batches(numbers):
-        rows = await connection.execute(
-            select(reminders.c.subject_id, reminders.c.number).where(
-                reminders.c.subject_id.in_(batch)
-            )
-        )
-        found += sum(row.number == numbers[row.subject_id] for row in rows)
-    return found
-
-
-async def unsend_all(connection: AsyncConnection) -> int:
-    """The queue was emptied: every row counts as unsent. Return how many had been sent."""
-    result = await connection.execute(
-        update(reminders)
-        .where(reminders.c.due_at.is_not(None), reminders.c.remind_at.is_not(None))
-        .values(sent_at=None, remind_at=None)
-    )
-    return result.rowcount

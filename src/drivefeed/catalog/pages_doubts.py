@@ -1,7 +1,8 @@
 """What a completed round left unclear: items to ask for by id before anything is decided.
 
 Delta was reported to send children and never the folder they lie in, not even the root
-(abraunegg#98, #2017), and to leave out properties. Nothing is decided about such items for as
+(abraunegg#98, #2017), and to leave out properties. A folder that a listing leaves out is not gone
+while what lies in it is told. Nothing is decided about such items for as
 long as the service can still be asked.
 """
 
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, exists, or_, select
 
 from drivefeed.catalog.sources import drive_in
-from drivefeed.catalog.tables import items
+from drivefeed.catalog.tables import connections, items
 from drivefeed.catalog.tree import item_of, known_items, lineages, save_items
 from drivefeed.domain.delta import plan_page
 from drivefeed.domain.remote import ItemKind
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
     from drivefeed.domain.remote import RemoteItem
 
 _parents = items.alias("parents")
+_children = items.alias("children")
 
 
 async def doubtful(
     catalog: Catalog, drive: Drive, *, asked: Collection[str], limit: int
 ) -> list[str]:
-    """Return ids to ask for: folders that items lie in and nobody knows, and half-told items.
+    """Return ids to ask for: folders that nobody told of and are needed, and half-told items.
 
     Only items about which a decision is due are looked at.
 
@@ -43,6 +45,7 @@ async def doubtful(
     async with catalog.read() as connection:
         found = [
             *await _unknown_parents(connection, drive, limit + len(asked)),
+            *await _left_out(connection, drive, limit + len(asked)),
             *await _half_told(connection, drive, limit + len(asked)),
             *await _in_circles(connection, drive, limit + len(asked)),
         ]
@@ -78,6 +81,37 @@ async def _unknown_parents(connection: AsyncConnection, drive: Drive, limit: int
         .limit(limit + 1)
     )
     return [str(key) for key in rows.scalars() if key is not None]
+
+
+async def _left_out(connection: AsyncConnection, drive: Drive, limit: int) -> list[str]:
+    """Folders that a listing left out, and that must be there for all that it told.
+
+    Those are the ones in which something lies that it did tell of; and the drive's root and the
+    connected folders, whose end would be the end of everything below them.
+    """
+    connected = select(connections.c.root_item_id).where(connections.c.drive_id == drive.drive_id)
+    rows = await connection.execute(
+        select(items.c.item_id)
+        .where(
+            items.c.drive_id == drive.drive_id,
+            items.c.dirty,
+            items.c.deleted,
+            items.c.kind != ItemKind.FILE,
+            items.c.generation < drive.generation,
+            or_(
+                items.c.kind == ItemKind.ROOT,
+                items.c.item_id.in_(connected),
+                exists().where(
+                    _children.c.drive_id == items.c.drive_id,
+                    _children.c.parent_id == items.c.item_id,
+                    _children.c.deleted.is_(False),
+                    _children.c.generation == drive.generation,
+                ),
+            ),
+        )
+        .limit(limit)
+    )
+    return [str(key) for key in rows.scalars()]
 
 
 async def _half_told(connection: AsyncConnection, drive: Drive, limit: int) -> list[str]:

@@ -67,6 +67,7 @@ COMMITS: dict[str, str] = {
     "drive.note": "What keeps a drive waiting is noted.",
     "drive.route": "A drive is read through another account from now on.",
     "drive.settle_soon": "A drive's decisions are due after a scan.",
+    "drives.retry": "Drives that wait for a person are asked again.",
     "embedding.choose": "An organization's embedding is chosen; search is as before.",
     "embedding.choose_none": "An organization goes back to the installation's embedding.",
     "enumeration": "A full listing begins.",

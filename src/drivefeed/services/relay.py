@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from drivefeed.catalog import deliveries
+from drivefeed.catalog import deliveries, deliveries_sent
 from drivefeed.catalog.reminders import LANE_BACKFILL
 from drivefeed.domain.checkpoints import passing
 from drivefeed.domain.errors import Part, PartDown
@@ -187,7 +187,7 @@ class Relay:
         """
         taken = [delivered_by(one) for one in await self._queue.active(stage)]
         async with self._catalog.read() as connection:
-            current = await deliveries.count_current(connection, _newest(taken))
+            current = await deliveries_sent.count_current(connection, _newest(taken))
         return len(taken) - current
 
     def _job(self, one: Reminder, stage: Stage, now: int) -> JobSpec:
@@ -209,13 +209,13 @@ class Relay:
         """
         now = self._catalog.clock.now()
         async with self._catalog.read() as connection:
-            overdue = await deliveries.overdue(connection, now=now, limit=_LOOKED_AT)
+            overdue = await deliveries_sent.overdue(connection, now=now, limit=_LOOKED_AT)
         if not overdue:
             return 0
         lost, alive = await self._sort(overdue)
         async with self._catalog.write("relay.bring_back", beside=True) as connection:
-            await deliveries.send_again(connection, lost)
-            await deliveries.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
+            await deliveries_sent.send_again(connection, lost)
+            await deliveries_sent.keep_waiting(connection, alive, remind_at=now + REMIND_MS)
         if lost:
             _log.info("deliveries_lost", count=len(lost))
         return len(lost)
@@ -245,10 +245,10 @@ class Relay:
         """
         active = [delivered_by(one) for stage in Stage for one in await self._queue.active(stage)]
         async with self._catalog.read() as connection:
-            taken = await deliveries.unclaimed(connection, _newest(active))
+            taken = await deliveries_sent.unclaimed(connection, _newest(active))
         if taken:
             async with self._catalog.write("relay.taken", beside=True) as connection:
-                await deliveries.send_again(connection, taken)
+                await deliveries_sent.send_again(connection, taken)
             _log.info("deliveries_taken", count=len(taken))
         return len(taken)
 
@@ -261,7 +261,7 @@ class Relay:
         if await self._queue.generation() is not None:
             return False
         async with self._catalog.write("relay.emptied") as connection:
-            count = await deliveries.unsend_all(connection)
+            count = await deliveries_sent.unsend_all(connection)
         with passing(self._catalog.checkpoint, "relay.sentinel"):
             await self._queue.set_generation(self._catalog.ids.new())
         if count:

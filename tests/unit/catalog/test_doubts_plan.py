@@ -47,6 +47,7 @@ async def test_each_question_about_items_begins_with_the_index_of_the_dirty_ones
         event.listen(engine, "before_cursor_execute", note)
         questions = (
             pages_doubts._unknown_parents,
+            pages_doubts._left_out,
             pages_doubts._half_told,
         )
         for question in questions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import event, text
 
-from drivefeed.catalog import deliveries, heartbeats, leaving, reminders, tree
+from drivefeed.catalog import deliveries, deliveries_sent, heartbeats, leaving, reminders, tree
 from drivefeed.catalog.gate import COUNTED_BACKLOG
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.catalog.tables import reminders as reminder_rows
@@ -66,7 +66,7 @@ async def _stages(connection: AsyncConnection) -> None:
 
 
 async def _overdue(connection: AsyncConnection) -> None:
-    await deliveries.overdue(connection, now=10**14, limit=5)
+    await deliveries_sent.overdue(connection, now=10**14, limit=5)
 
 
 async def _dead(connection: AsyncConnection) -> None:
@@ -74,7 +74,7 @@ async def _dead(connection: AsyncConnection) -> None:
 
 
 async def _emptied(connection: AsyncConnection) -> None:
-    await deliveries.unsend_all(connection)
+    await deliveries_sent.unsend_all(connection)
 
 
 async def _backlog(connection: AsyncConnection) -> None:

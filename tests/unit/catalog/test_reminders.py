@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drivefeed.catalog import deliveries, heartbeats, reminders, sole_process
+from drivefeed.catalog import deliveries, deliveries_sent, heartbeats, reminders, sole_process
 from drivefeed.catalog.connecting import ensure_org
 from drivefeed.ports import Stage
 
@@ -69,7 +69,7 @@ class Outbox:
 
     async def overdue(self) -> list[str]:
         async with self.catalog.read() as connection:
-            found = await deliveries.overdue(connection, now=self.now, limit=10)
+            found = await deliveries_sent.overdue(connection, now=self.now, limit=10)
         return [one.subject_id for one in found]
 
     async def claim(
@@ -213,12 +213,12 @@ async def test_deliveries_past_their_time_are_looked_for(
     clock.turn(ms=1)
     assert await outbox.overdue() == ["x"]
     async with outbox.write() as connection:
-        await deliveries.keep_waiting(connection, [sent[0]], remind_at=outbox.now + 1_000)
+        await deliveries_sent.keep_waiting(connection, [sent[0]], remind_at=outbox.now + 1_000)
     assert await outbox.overdue() == []
     clock.turn(ms=30_000)
     assert await outbox.overdue() == ["x", "later"]
     async with outbox.write() as connection:
-        await deliveries.send_again(connection, sent)
+        await deliveries_sent.send_again(connection, sent)
     assert await outbox.overdue() == []
     assert {one.number for one in await outbox.due()} == {2}
 
@@ -238,7 +238,7 @@ async def test_an_emptied_queue_makes_every_sent_row_due(outbox: Outbox) -> None
     await outbox.put("z")
     async with outbox.write() as connection:
         await reminders.rest(connection, "y")
-        assert await deliveries.unsend_all(connection) == 1
+        assert await deliveries_sent.unsend_all(connection) == 1
     assert sorted(await outbox.names()) == ["x", "z"]
     assert await outbox.number("x") == 1
 

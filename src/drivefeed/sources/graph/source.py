@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 _DRIVE_FIELDS = ("id", "driveType", "name", "webUrl")
 # Since March 2025 personal drives leave shortcuts out of delta unless asked for them this way.
 _PREFER = {"Prefer": "Include-Feature=AddToOneDrive"}
-_ITEMS_A_PAGE = 1000
-"""What a first listing asks for; a request costs the same whatever comes. Graph takes it for a hint
-(learn.microsoft.com/graph/api/driveitem-delta), and pages of any size are read as they come."""
 _SMALL_PAGE = 128 * 1024
 """Bytes of a page that is read on the event loop; takes a few milliseconds."""
 
@@ -113,7 +110,8 @@ class GraphSource:
         client = await self._client(drive)
         base = client.account.base_url
         root = f"/drives/{quote(drive.drive_id, safe='!')}/root"
-        first = f"{root}/delta?$select={','.join(wire.SELECT)}&$top={_ITEMS_A_PAGE}"
+        # Without $top, which is a hint at best and once lost files (onedrive-api-docs#610).
+        first = f"{root}/delta?$select={','.join(wire.SELECT)}"
         url = full_link(link or first, base)
         body = await client.read(
             lambda: client.raw_request(url),
