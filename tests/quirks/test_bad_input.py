@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Retell = list[Callable[[dict[str, Any]], dict[str, Any]]]
 
-pytestmark = pytest.mark.soak
 
 _DEEP = b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000
 _DEEP_LIST = b"[" * 5_000_000 + b"]" * 5_000_000

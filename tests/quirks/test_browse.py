@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from drivefeed.sources.graph import browse
 
 if TYPE_CHECKING:
     from drivefeed.sources.graph.looking import Look
     from quirks.stand import Stand
-
-pytestmark = pytest.mark.soak
 
 
 async def look_of(stand: Stand) -> Look:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from graphsim.items import Item
     from quirks.stand import Stand
 
-pytestmark = pytest.mark.soak
 
 MINUTE = 60.0
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
     from quirks.stand import Docs
 
-pytestmark = pytest.mark.soak
 
 BODY = SyntheticBody(9, 3_000_000)
 BYTES = BODY.read(0, BODY.size)

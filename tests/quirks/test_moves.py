@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Retell = list[Callable[[dict[str, Any]], dict[str, Any]]]
 
-pytestmark = pytest.mark.soak
-
 
 async def test_11_a_renamed_folder_renames_what_lies_in_it_without_a_download(docs: Docs) -> None:
     stand = docs.stand

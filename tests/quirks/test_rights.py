@@ -18,8 +18,6 @@ from quirks.stand import FREE, SimCredential, plain_account
 if TYPE_CHECKING:
     from quirks.stand import Docs, Stand
 
-pytestmark = pytest.mark.soak
-
 
 async def test_28_a_drive_that_is_gone_keeps_its_documents_and_is_seldom_asked(docs: Docs) -> None:
     stand = docs.stand

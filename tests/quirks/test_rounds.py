@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Retell = list[Callable[[dict[str, Any]], dict[str, Any]]]
 
-pytestmark = pytest.mark.soak
-
 
 def enumerations(stand: Stand) -> int:
     """How often the drive was begun to be listed from the start."""

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pytest
 
 from drivefeed.catalog.connecting import ensure_drive
 from drivefeed.catalog.tables import drives, imports
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from graphsim.serving import GraphSim
 
     Retell = list[Callable[[dict[str, Any]], dict[str, Any]]]
-
-pytestmark = pytest.mark.soak
 
 
 def each(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:

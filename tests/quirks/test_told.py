@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx
-import pytest
 
 from drivefeed.catalog.sources import wake_due_drives
 from drivefeed.catalog.subscriptions import all_subscriptions, note_told
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from drivefeed.domain.subscription import Subscription
     from quirks.stand import Docs, Stand
 
-pytestmark = pytest.mark.soak
 
 DELAY_SECONDS = 30
 LIFETIME_MS = 24 * 3_600_000
