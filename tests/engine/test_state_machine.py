@@ -159,6 +159,9 @@ class Drives(ComparedDrive):
         item = self.drive.tree.items[identifier]
         if item.deleted:
             (top,) = [one for one in self.drive.tree.removed_with(identifier) if one.deleted_top]
+            in_the_way = self.drive.tree.child(str(top.parent_id), top.name)
+            if in_the_way is not None:
+                self.drive.rename(in_the_way.id, f"made way {in_the_way.name}")
             self.drive.restore(top.id, new_ids=False)
 
     async def _until_quiet(self) -> None:
