@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert as plain_insert
 from sqlalchemy import select, update
 
-from drivefeed.catalog import reminders
 from drivefeed.catalog.audit_log import record
-from drivefeed.catalog.documents import PAYLOAD_SCHEMA
+from drivefeed.catalog.changed_connections import decide_anew, end_quiet_hours, scan_soon
 from drivefeed.catalog.engine import now_of
-from drivefeed.catalog.receipts import SETTINGS, forget_receipts
-from drivefeed.catalog.sources import connection_of, drive_in, wake_drive
+from drivefeed.catalog.receipts import DISCONNECTED, SETTINGS, forget_receipts
+from drivefeed.catalog.sources import connection_of, drive_in
 from drivefeed.catalog.tables import accounts, connections, drives, orgs
 from drivefeed.domain.errors import NotFound
 from drivefeed.domain.identity import drive_key
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.engine import Catalog
-    from drivefeed.catalog.sources import Drive
     from drivefeed.domain.model import Policy
     from drivefeed.domain.remote import RemoteDrive
 
@@ -216,6 +214,7 @@ async def connect_in(
     """
     drive = await drive_in(connection, wanted.drive_id)
     known = await _known(connection, wanted.drive_id, wanted.root_item_id)
+    is_back = known is not None and known["disconnected"] and actor != SETTINGS
     await forget_receipts(connection, wanted.drive_id, wanted.root_item_id, actor=actor)
     before = None if known is None else connection_of(known)
     values: dict[str, Any] = {
@@ -227,7 +226,9 @@ async def connect_in(
         values["url"] = wanted.url
     if wanted.declared is not None:
         values["declared"] = wanted.declared
-    is_rescanned = before is None or before.policy.scope != wanted.policy.scope
+    if is_back:
+        values["paused"] = False
+    is_rescanned = is_back or before is None or before.policy.scope != wanted.policy.scope
     if is_rescanned:
         plan = None if wanted.plan is None else json.dumps(dict(wanted.plan))
         values |= {"plan": plan, "admitting": True, "admit_cursor": None}
@@ -235,11 +236,15 @@ async def connect_in(
         connection_id = before.connection_id
         same = before.policy == wanted.policy and before.name == wanted.name
         others = {key: values[key] for key in ("url", "declared") if key in values}
-        if same and all(known[key] == value for key, value in others.items()):
+        if same and not is_back and all(known[key] == value for key, value in others.items()):
             return connection_id
         await connection.execute(
             update(connections).where(connections.c.id == connection_id).values(values)
         )
+        if is_back:
+            await decide_anew(connection, drive, connection_id)
+        if before.policy.quiet_hours != wanted.policy.quiet_hours:
+            await end_quiet_hours(connection, connection_id)
     else:
         connection_id = fresh_id
         await connection.execute(
@@ -262,7 +267,7 @@ async def connect_in(
         after=_told(wanted.name, wanted.policy),
     )
     if is_rescanned:
-        await _scan_soon(connection, drive, connection_id)
+        await scan_soon(connection, drive, connection_id)
     return connection_id
 
 
@@ -270,7 +275,7 @@ async def _known(
     connection: AsyncConnection, drive_id: str, root_item_id: str
 ) -> RowMapping | None:
     found = await connection.execute(
-        select(connections).where(
+        select(connections, DISCONNECTED.label("disconnected")).where(
             connections.c.drive_id == drive_id, connections.c.root_item_id == root_item_id
         )
     )
@@ -279,20 +284,3 @@ async def _known(
 
 def _told(name: str, policy: Policy) -> dict[str, Any]:
     return {"name": name, "policy": asdict(policy)}
-
-
-async def _scan_soon(connection: AsyncConnection, drive: Drive, connection_id: str) -> None:
-    now = now_of(connection)
-    await reminders.put(
-        connection,
-        subject_id=connection_id,
-        org_id=drive.org_id,
-        stage="admit",
-        due_at=now,
-        payload={
-            "schema": PAYLOAD_SCHEMA,
-            "org_id": drive.org_id,
-            "connection_id": connection_id,
-        },
-    )
-    await wake_drive(connection, drive, due_at=now)

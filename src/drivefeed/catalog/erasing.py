@@ -31,6 +31,7 @@ from drivefeed.catalog.tables import (
     items,
     reminders,
 )
+from drivefeed.catalog.usage_tables import ledger
 from drivefeed.domain.lifecycle import ENDED
 from drivefeed.domain.reasons import Reason
 
@@ -116,16 +117,22 @@ async def withdraw_some(catalog: Catalog, receipt: Receipt) -> bool:
             )
         )
         ids = [row.document_id for row in found if row.document_id is not None]
-        if not found and await _is_last(connection, receipt):
+        if not found:
             # What had left the connection before, and is hidden or was never covered again.
-            rows = await connection.execute(
-                select(documents.c.id)
-                .where(
-                    documents.c.drive_id == receipt.drive_id,
-                    documents.c.unwanted_reason.is_distinct_from(Reason.ERASED),
-                )
-                .limit(_CHUNK)
-            )
+            where = [
+                documents.c.drive_id == receipt.drive_id,
+                documents.c.unwanted_reason.is_distinct_from(Reason.ERASED),
+            ]
+            if not await _is_last(connection, receipt):
+                where += [
+                    documents.c.id.in_(
+                        select(ledger.c.document_id).where(
+                            ledger.c.connection_id == receipt.connection_id
+                        )
+                    ),
+                    ~exists().where(coverage.c.document_id == documents.c.id, coverage.c.admitted),
+                ]
+            rows = await connection.execute(select(documents.c.id).where(*where).limit(_CHUNK))
             ids = list(rows.scalars())
         await erase_documents(connection, ids, now=now)
         return bool(found or ids)

@@ -18,7 +18,7 @@ from drivefeed.catalog.leaving import apply_leaving, brake_or_pass
 from drivefeed.catalog.pacing import pace_in
 from drivefeed.catalog.pages_rounds import FRESH_ROUND
 from drivefeed.catalog.roots import look_at_roots
-from drivefeed.catalog.sources import connection_of, connections_in, drive_in, wake_drive
+from drivefeed.catalog.sources import connection_of, drive_in, followed_in, wake_drive
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tree import (
     bury_unseen,
@@ -79,7 +79,7 @@ async def apply_page(
             decided = await decide(
                 connection,
                 current,
-                await connections_in(connection, drive.drive_id),
+                await followed_in(connection, drive.drive_id),
                 fresh,
                 now=now,
                 lane=reminders.LANE_BACKFILL,
@@ -167,7 +167,7 @@ async def settle_some(
         if not drive.settling:
             return False
         dirty = await dirty_items(connection, drive_id, limit=CHUNK)
-        known = await connections_in(connection, drive_id)
+        known = await followed_in(connection, drive_id)
         if dirty:
             # Whatever it is, something may lie below it.
             folders = [one for one in dirty if one.kind is not ItemKind.FILE]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from drivefeed.catalog.receipts import DISCONNECTED
 from drivefeed.catalog.sources import connection_of
 from drivefeed.catalog.tables import accounts, connections, drives
 from drivefeed.catalog.tree import known_items, lineages
@@ -55,6 +56,7 @@ async def places_in(connection: AsyncConnection, connection_id: str | None = Non
     wanted = (
         select(
             connections,
+            DISCONNECTED.label("disconnected"),
             drives.c.name.label("drive_name"),
             drives.c.remote_id,
             accounts.c.id.label("account_id"),

@@ -21,7 +21,7 @@ SETTINGS: Final = "settings"
 """Who connects the folders of the settings, at each start."""
 _FACT: Final = "receipt:"
 HAS_RECEIPT: Final = exists().where(facts.c.name == literal(_FACT) + connections.c.id)
-"""Whether a connection was disconnected once; it may be connected again since."""
+"""Whether a connection was disconnected, and nobody connected its folder again since."""
 
 DISCONNECTED: Final = and_(connections.c.paused, HAS_RECEIPT)
 """Whether a connection was stopped for good."""
@@ -64,13 +64,6 @@ class Receipt:
 _ALL = select(facts.c.value).where(facts.c.name.startswith(_FACT))
 
 
-async def disconnected(catalog: Catalog) -> frozenset[str]:
-    """Return the ids of the connections that were stopped for good and are still there."""
-    async with catalog.read() as connection:
-        rows = await connection.execute(select(connections.c.id).where(DISCONNECTED))
-        return frozenset(rows.scalars())
-
-
 async def receipts(catalog: Catalog) -> list[Receipt]:
     """Return all receipts, the oldest first."""
     async with catalog.read() as connection:
@@ -110,7 +103,10 @@ async def disconnected_at(catalog: Catalog, drive_id: str, root_item_id: str) ->
 async def forget_receipts(
     connection: AsyncConnection, drive_id: str, root_item_id: str, *, actor: str
 ) -> None:
-    """A person connects a folder again: that it was disconnected keeps it away no more."""
+    """A person connects a folder again: that it was disconnected keeps it away no more.
+
+    The receipts stay, as what became of it at their time.
+    """
     if actor == SETTINGS:
         return
     rows = await connection.execute(
@@ -121,5 +117,9 @@ async def forget_receipts(
         if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
             kept = replace(one, root_item_id="")
             await connection.execute(
-                update(facts).where(facts.c.name == name).values(value=json.dumps(kept.as_dict()))
+                update(facts)
+                .where(facts.c.name == name)
+                .values(
+                    name=f"{_FACT}{one.connection_id}@{one.at}", value=json.dumps(kept.as_dict())
+                )
             )

@@ -12,6 +12,7 @@ from sqlalchemy import BigInteger, bindparam, exists, func, select, update
 from drivefeed.catalog import reminders
 from drivefeed.catalog.dialect import batches
 from drivefeed.catalog.documents import PAYLOAD_SCHEMA, reason_of
+from drivefeed.catalog.receipts import DISCONNECTED
 from drivefeed.catalog.tables import connections, drives
 from drivefeed.catalog.tables import reminders as reminders_table
 from drivefeed.domain.errors import NotFound
@@ -131,7 +132,7 @@ def policy_from(stored: str) -> Policy:
 
 
 def connection_of(row: RowMapping) -> Connection:
-    """Read a row of ``connections``."""
+    """Read a row of ``connections``; whether it is disconnected only where that was asked for."""
     return Connection(
         connection_id=row["id"],
         org_id=row["org_id"],
@@ -141,6 +142,7 @@ def connection_of(row: RowMapping) -> Connection:
         policy=policy_from(row["policy"]),
         paused=row["paused"],
         attention=reason_of(row["attention"]),
+        disconnected=bool(row.get("disconnected")),
     )
 
 
@@ -215,11 +217,10 @@ async def wake_due_drives(catalog: Catalog, *, revisit_ms: int = REVISIT_MS) -> 
 # Every page asks these, and a statement takes longer to put together than to run.
 _DRIVE = select(drives).where(drives.c.id == bindparam("of"))
 _LOCKED_DRIVE = _DRIVE.with_for_update(key_share=True)
-_CONNECTION = select(connections).where(connections.c.id == bindparam("of"))
-_CONNECTIONS = (
-    select(connections)
-    .where(connections.c.drive_id == bindparam("of"))
-    .order_by(connections.c.created_at)
+_ANY_CONNECTION = select(connections, DISCONNECTED.label("disconnected"))
+_CONNECTION = _ANY_CONNECTION.where(connections.c.id == bindparam("of"))
+_CONNECTIONS = _ANY_CONNECTION.where(connections.c.drive_id == bindparam("of")).order_by(
+    connections.c.created_at
 )
 
 
@@ -258,6 +259,12 @@ async def connections_in(connection: AsyncConnection, drive_id: str) -> list[Con
     return [connection_of(row) for row in rows.mappings()]
 
 
+async def followed_in(connection: AsyncConnection, drive_id: str) -> list[Connection]:
+    """Return those connections of a drive that were not stopped for good."""
+    found = await connections_in(connection, drive_id)
+    return [one for one in found if not one.disconnected]
+
+
 async def connection_in(connection: AsyncConnection, connection_id: str) -> Connection | None:
     """Return a connection by its id, within a transaction; None where there is none (any more)."""
     rows = await connection.execute(_CONNECTION, {"of": connection_id})
@@ -268,7 +275,7 @@ async def connection_in(connection: AsyncConnection, connection_id: str) -> Conn
 async def all_connections(catalog: Catalog) -> list[Connection]:
     """Return all connections."""
     async with catalog.read() as connection:
-        rows = await connection.execute(select(connections).order_by(connections.c.created_at))
+        rows = await connection.execute(_ANY_CONNECTION.order_by(connections.c.created_at))
         return [connection_of(row) for row in rows.mappings()]
 
 

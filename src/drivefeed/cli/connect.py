@@ -77,7 +77,7 @@ class Outcome:
     def is_news(self) -> bool:
         """Whether there is anything to apply."""
         same = self.choice.same
-        return same is None or same.name != self.name or bool(self.changes)
+        return same is None or same.disconnected or same.name != self.name or bool(self.changes)
 
 
 def run_connect(wish: Wish, *, apply: bool, as_json: bool) -> None:
@@ -182,7 +182,10 @@ def _tell(outcome: Outcome) -> None:
         if not outcome.applied:
             say(f"It will be called '{escape(outcome.name)}'.")
     elif outcome.is_news:
-        say(f"It is connected already, as '{escape(choice.same.name)}'; this changes:")
+        is_back = choice.same.disconnected
+        said = "was disconnected, and is followed again" if is_back else "is connected already"
+        more = "; this changes:" if outcome.changes or outcome.name != choice.same.name else "."
+        say(f"It {said}, as '{escape(choice.same.name)}'{more}")
         if outcome.name != choice.same.name:
             say(f"name: {escape(choice.same.name)} → {escape(outcome.name)}", indent=2)
         for option, before, after in outcome.changes:

@@ -19,6 +19,7 @@ from drivefeed.cli.context import (
     os_user,
     run,
 )
+from drivefeed.cli.control import was_disconnected
 from drivefeed.cli.output import escape, new_table, on_terminal, print_json, say
 from drivefeed.cli.plan import plan_dict, tell_plan
 from drivefeed.cli.words import count_of, instant_of
@@ -71,7 +72,8 @@ def list_connections(*, as_json: bool) -> None:
         return
     table = new_table("connection", "drive", "folder", "wants", "")
     for one in found:
-        paused = "[dark_orange3]paused[/]" if one.connection.paused else ""
+        still = _still(one.connection)
+        paused = f"[dark_orange3]{still}[/]" if still else ""
         table.add_row(
             *(escape(one.connection.name), escape(one.drive_name), escape(f"/{one.folder}")),
             *(escape(_wants(one.connection.policy)), paused),
@@ -82,6 +84,11 @@ def list_connections(*, as_json: bool) -> None:
 async def _places() -> list[Place]:
     async with existing_catalog() as catalog:
         return await places_of(catalog)
+
+
+def _still(each: Connection) -> str:
+    """Return a word for why nothing flows; empty where it does."""
+    return "disconnected" if each.disconnected else "paused" if each.paused else ""
 
 
 def _wants(policy: Policy) -> str:
@@ -102,6 +109,7 @@ def _place_dict(one: Place) -> dict[str, Any]:
         "url": one.url,
         "declared": one.declared,
         "paused": each.paused,
+        "disconnected": each.disconnected,
         "attention": each.attention,
         "policy": policy_words(each.policy),
         "plan": one.plan,
@@ -122,8 +130,8 @@ def show_connection(which: str, *, as_json: bool) -> None:
     for name, words in policy_words(one.connection.policy).items():
         table.add_row(name, escape(words))
     say(table)
-    if one.connection.paused:
-        say("It is paused.")
+    if still := _still(one.connection):
+        say(f"It is {still}.")
     if one.plan:
         say(
             f"Planned at {instant_of(one.plan['at'])}: {count_of(one.plan['files'], 'file')}, "
@@ -182,6 +190,8 @@ async def _change(
 ) -> None:
     async with existing_parts() as parts:
         meant = await one_connection(parts.catalog, which)
+        if meant.disconnected:
+            raise was_disconnected(meant)
         now = parts.catalog.clock.now()
         policy = policy_of(written, now=now, base=meant.policy)
         parts.backends.named(policy.backend)

@@ -18,7 +18,6 @@ from drivefeed.catalog.control import (
 from drivefeed.catalog.leaving import approve_removals, count_leaving, discard_removals
 from drivefeed.catalog.listing import list_files
 from drivefeed.catalog.progress import Standing
-from drivefeed.catalog.receipts import disconnected
 from drivefeed.cli.asking import say_files
 from drivefeed.cli.context import (
     EXIT_NOT_CLEAN,
@@ -92,18 +91,21 @@ def pause_connections(which: str | None, *, paused: bool, as_json: bool) -> None
 async def _pause(which: str | None, *, paused: bool) -> list[Connection]:
     async with existing_catalog() as catalog:
         found = await matching_connections(catalog, which)
-        if not paused:
-            left = await disconnected(catalog)
-            if which is not None and found and all(one.connection_id in left for one in found):
-                raise NeedsAttention(
-                    f"'{found[0].name}' was disconnected and follows its folder no more. Connect "
-                    "the folder again: 'drivefeed connect'.",
-                    reason=Reason.MISCONFIGURED,
-                )
-            found = [one for one in found if one.connection_id not in left]
-        for one in found:
+        flowing = [one for one in found if not one.disconnected]
+        if which is not None and found and not flowing:
+            raise was_disconnected(found[0])
+        for one in flowing:
             await set_paused(catalog, one, paused=paused, actor=os_user())
-    return found
+    return flowing
+
+
+def was_disconnected(one: Connection) -> NeedsAttention:
+    """Return the refusal to change a connection that was stopped for good."""
+    return NeedsAttention(
+        f"'{one.name}' was disconnected and follows its folder no more. Connect the folder again: "
+        "'drivefeed connect'.",
+        reason=Reason.MISCONFIGURED,
+    )
 
 
 def decide_removals(which: str | None, *, approve: bool, discard: bool, as_json: bool) -> None:

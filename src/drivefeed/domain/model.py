@@ -156,7 +156,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One folder of a drive that an organization wants in."""
+    """One folder of a drive that an organization wants in.
+
+    Attributes:
+        disconnected: whether it was stopped for good. What it brought stays as it was then; nothing
+            is decided about it until the folder is connected again.
+    """
 
     connection_id: str
     org_id: str
@@ -166,6 +171,7 @@ class Connection:
     policy: Policy = field(default_factory=Policy)
     paused: bool = False
     attention: Reason | None = None
+    disconnected: bool = False
 
 
 def with_state(import_: Import, state: State, **changes: object) -> Import:

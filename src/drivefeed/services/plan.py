@@ -11,9 +11,10 @@ from drivefeed.catalog.connecting import (
     drive_at,
     ensure_drive,
 )
+from drivefeed.catalog.control import wake_parked
 from drivefeed.catalog.ledger import OURS
 from drivefeed.catalog.planning import Counted, count
-from drivefeed.catalog.sources import fetch_drive
+from drivefeed.catalog.sources import connection_in, fetch_drive
 from drivefeed.catalog.usage import usage_of
 from drivefeed.domain.errors import DrivefeedError, NeedsAttention, NotFound
 from drivefeed.domain.model import Connection
@@ -272,7 +273,14 @@ async def apply_plan(
         plan.drive_id, plan.root_item_id, name, plan.policy, plan=figures_of(plan), url=url
     )
     async with catalog.write("plan.apply") as connection:
-        return await connect_in(connection, wanted, fresh_id=catalog.ids.new(), actor=actor)
+        connection_id = await connect_in(
+            connection, wanted, fresh_id=catalog.ids.new(), actor=actor
+        )
+        one = await connection_in(connection, connection_id)
+    if one is not None and not one.paused:
+        # What was under way when it was disconnected waits for nobody else.
+        await wake_parked(catalog, connection_id)
+    return connection_id
 
 
 def figures_of(plan: Plan) -> dict[str, int]:

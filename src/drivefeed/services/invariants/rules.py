@@ -62,12 +62,18 @@ def _counted(one: Version, words: str) -> Finding:
 
 
 def _not_live(facts: Facts) -> Iterator[Finding]:
+    # A version that is held, failed or on its way leaves the one before it in search.
+    awaited = {
+        one.document_id
+        for one in facts.books.versions
+        if one.wanted and one.state is not State.SETTLED
+    }
     for one in facts.books.versions:
         if not _rests(one):
             continue
         if one.wanted and one.state is State.SETTLED and not one.live:
             yield _of(one, "wanted, and not what search shows")
-        if one.live and not one.wanted:
+        if one.live and not one.wanted and one.document_id not in awaited:
             yield _of(one, "what search shows, and not wanted")
         if one.indexed_here and one.state is State.SETTLED and one.shown is not one.live:
             yield _of(one, "nobody knows whether the index shows it, and it is not told")
