@@ -193,7 +193,8 @@ class Runner:
     ) -> None:
         """A fault of the file: the queue tries again, or a person is asked after the last."""
         ATTEMPTS_FAILED.labels(stage.stage).inc()
-        said = redact(str(error))
+        # A database's error goes on with the statement and all that it was given.
+        said = redact(str(error)).partition("\n[SQL:")[0]
         if delivery.attempt < delivery.attempts:
             await self._lasting(lambda: stage.attempt_failed(claim, said, delivery), claim)
             return

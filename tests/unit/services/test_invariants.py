@@ -146,6 +146,12 @@ def test_a_wanted_version_that_search_does_not_show_is_found() -> None:
         under_way(due="submit"),
         under_way(waits=True),
         versions(replace(LIVE, live=False, due="publish"), OLD),
+        # Its next version is held, or failed: search shows this one until it is there.
+        versions(
+            replace(LIVE, wanted=False),
+            OLD,
+            replace(OLD, import_id="next", state=State.DISCOVERED, wanted=True, waits=True),
+        ),
         replace(LIVE_ELSEWHERE, rounds={}),
     ],
 )
