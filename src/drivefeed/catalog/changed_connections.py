@@ -18,15 +18,25 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from drivefeed.catalog.sources import Drive
+    from drivefeed.domain.model import Connection, Policy
 
 
-async def decide_anew(connection: AsyncConnection, drive: Drive, connection_id: str) -> None:
-    """Nothing was noted for a connection while it was disconnected, not even what went."""
-    mine = coverage.c.connection_id == connection_id
-    await mark_dirty(connection, drive.drive_id, select(coverage.c.item_id).where(mine))
+async def look_again(
+    connection: AsyncConnection, before: Connection, policy: Policy, *, is_back: bool
+) -> None:
+    """Look again at what was decided, or waits, under what a connection was before.
+
+    Args:
+        is_back: whether it was disconnected: nothing was noted for it, not even what went.
+    """
+    if is_back:
+        covered = select(coverage.c.item_id).where(coverage.c.connection_id == before.connection_id)
+        await mark_dirty(connection, before.drive_id, covered)
+    if before.policy.quiet_hours != policy.quiet_hours:
+        await _end_quiet_hours(connection, before.connection_id)
 
 
-async def end_quiet_hours(connection: AsyncConnection, connection_id: str) -> None:
+async def _end_quiet_hours(connection: AsyncConnection, connection_id: str) -> None:
     """What waits for the end of the hours that there were is looked at again under the new ones."""
     held = (
         select(imports.c.id)

@@ -10,7 +10,7 @@ from sqlalchemy import insert as plain_insert
 from sqlalchemy import select, update
 
 from drivefeed.catalog.audit_log import record
-from drivefeed.catalog.changed_connections import decide_anew, end_quiet_hours, scan_soon
+from drivefeed.catalog.changed_connections import look_again, scan_soon
 from drivefeed.catalog.engine import now_of
 from drivefeed.catalog.receipts import DISCONNECTED, SETTINGS, forget_receipts
 from drivefeed.catalog.sources import connection_of, drive_in
@@ -214,8 +214,11 @@ async def connect_in(
     """
     drive = await drive_in(connection, wanted.drive_id)
     known = await _known(connection, wanted.drive_id, wanted.root_item_id)
-    is_back = known is not None and known["disconnected"] and actor != SETTINGS
-    await forget_receipts(connection, wanted.drive_id, wanted.root_item_id, actor=actor)
+    is_left = known is not None and known["disconnected"]
+    # What a person stopped for good, no file brings back that is applied every night.
+    is_back = is_left and actor != SETTINGS and not wanted.declared
+    if is_back or not is_left:
+        await forget_receipts(connection, wanted.drive_id, wanted.root_item_id, actor=actor)
     before = None if known is None else connection_of(known)
     values: dict[str, Any] = {
         "name": wanted.name,
@@ -241,10 +244,7 @@ async def connect_in(
         await connection.execute(
             update(connections).where(connections.c.id == connection_id).values(values)
         )
-        if is_back:
-            await decide_anew(connection, drive, connection_id)
-        if before.policy.quiet_hours != wanted.policy.quiet_hours:
-            await end_quiet_hours(connection, connection_id)
+        await look_again(connection, before, wanted.policy, is_back=is_back)
     else:
         connection_id = fresh_id
         await connection.execute(

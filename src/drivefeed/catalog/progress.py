@@ -50,7 +50,6 @@ class Progress:
         listed: whether the drive's first enumeration is complete, so that ``found`` is final.
         listed_at: when its latest round was complete; what changed since then is not counted yet.
         planned: how many files its plan counted; None where it was connected without a plan.
-        disconnected: whether it was stopped for good, and what it brought was kept.
         seconds_left: how long the rest takes at the pace of the last minutes; None where too little
             came to an end to tell.
     """
@@ -68,7 +67,6 @@ class Progress:
     pages: int = 0
     planned: int | None = None
     seconds_left: float | None = None
-    disconnected: bool = False
 
     @property
     def admitted(self) -> int:
@@ -277,7 +275,6 @@ async def _connections(
             drive_hold=row["drive_hold"],
             drive_attention=row["drive_attention"],
             detail=row["detail"] or row["drive_detail"],
-            disconnected=bool(row["disconnected"]),
             planned=json.loads(row["plan"])["files"] if row["plan"] else None,
         )
         for row in rows.mappings()

@@ -97,9 +97,12 @@ def _tell(found: Declaration, touched: int, *, applied: bool, prune: bool) -> No
     for step in found.steps:
         _tell_step(step)
         if step.known is not None and step.known.paused and step.wanted.resumed is None:
-            name, command = step.known.name, f"drivefeed resume {quote(step.known.name)}"
+            name = step.known.name
+            still, command = "paused", f"drivefeed resume {quote(name)}"
+            if step.known.disconnected:
+                still, command = "disconnected", "drivefeed connect"
             say(
-                f"[yellow]![/] [bold]{escape(name)}[/] is paused, and stays so until "
+                f"[yellow]![/] [bold]{escape(name)}[/] is {still}, and stays so until "
                 f"'{escape(command)}'."
             )
     if not found.steps:

@@ -127,7 +127,7 @@ def progress_table(found: list[Progress]) -> Table:
     table = new_table("connection", *numbers, right=frozenset(numbers))
     table.columns[0].no_wrap = False
     for one in found:
-        still = "disconnected" if one.disconnected else "paused"
+        still = "disconnected" if one.connection.disconnected else "paused"
         mark = f" [dark_orange3]({still})[/]" if one.connection.paused else ""
         table.add_row(
             escape(one.connection.name) + mark,

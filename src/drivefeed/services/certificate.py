@@ -207,7 +207,7 @@ async def _compare_rest(
 
 def _remark(one: Progress) -> str:
     connection = one.connection
-    if one.disconnected:
+    if connection.disconnected:
         return f"'{connection.name}' was disconnected: what it brought is kept as it was then."
     if connection.attention is not None:
         told = explain(connection.attention)

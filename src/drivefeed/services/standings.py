@@ -49,7 +49,7 @@ def troubles_of(one: Progress) -> list[Trouble]:
     if code:
         words = (meaning_of(code), remedy_of(code), one.detail or "")
         found.append(Trouble(None, str(code), 0, attention is not None, *words))
-    if one.connection.paused and not one.disconnected:
+    if one.connection.paused and not one.connection.disconnected:
         words = (meaning_of(Reason.PAUSED), remedy_of(Reason.PAUSED), "")
         found.append(Trouble(None, Reason.PAUSED.value, 0, False, *words))
     for standing in _TOLD:
@@ -67,7 +67,7 @@ def progress_dict(one: Progress) -> dict[str, Any]:
         "name": one.connection.name,
         "drive": one.drive_name,
         "paused": one.connection.paused,
-        "disconnected": one.disconnected,
+        "disconnected": one.connection.disconnected,
         "attention": one.connection.attention or one.drive_attention,
         "hold": one.drive_hold,
         "detail": one.detail,

@@ -123,15 +123,7 @@ async def _erase(it: Harbour) -> None:
 async def _connect_again(it: Harbour) -> None:
     """What was forgotten stays so; what comes back is charged no more."""
     charged = it.charges()
-    (drive,) = it.rows("SELECT id, root_item_id FROM drives")
-    await connect(
-        it.parts.catalog,
-        drive_id=drive["id"],
-        root_item_id=drive["root_item_id"],
-        name="all",
-        policy=Policy(),
-        actor="somebody",
-    )
+    await _connect_all(it)
     await it.rest()
     assert it.charges() == charged
     found = await it.verify()
@@ -147,3 +139,21 @@ async def _connect_again(it: Harbour) -> None:
     it.write("after")
     assert it.unrest() is not None
     assert len(it.objects()) == 2
+    await _connect_all(it)
+    await it.rest()
+    (shown,) = await command(it, "status")
+    assert (shown["paused"], shown["disconnected"]) == (False, False)
+    assert len(it.objects()) == 3
+    assert (await it.verify()).holds
+
+
+async def _connect_all(it: Harbour) -> None:
+    (drive,) = it.rows("SELECT id, root_item_id FROM drives")
+    await connect(
+        it.parts.catalog,
+        drive_id=drive["id"],
+        root_item_id=drive["root_item_id"],
+        name="all",
+        policy=Policy(),
+        actor="somebody",
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drivefeed.catalog import reminders
-from drivefeed.catalog.connecting import connect
+from drivefeed.catalog.connecting import Wanted, connect, connect_in
 from drivefeed.catalog.control import matching_connections, set_paused
 from drivefeed.catalog.erasing import disconnect, withdraw_some
 from drivefeed.catalog.receipts import receipts
@@ -91,9 +91,12 @@ async def test_connected_again_it_is_what_the_folder_is_by_now(two: Rig) -> None
     assert len(await receipts(two.catalog)) == 2
 
 
-async def test_the_settings_do_not_bring_it_back(two: Rig) -> None:
+async def test_neither_the_settings_nor_a_file_brings_it_back(two: Rig) -> None:
     await leave(two, "docs")
     await come_back(two, actor="settings")
+    declared = Wanted(two.drive_id, "docs", "docs", Policy(), declared=True)
+    async with two.catalog.write() as connection:
+        await connect_in(connection, declared, fresh_id="x", actor="somebody")
     assert (await named(two, "docs")).disconnected
 
 
