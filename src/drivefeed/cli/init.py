@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NEXT = (
     "drivefeed account add NAME --client-id … --tenant … --make-certificate",
     "drivefeed account test NAME",
+    "drivefeed connect ADDRESS",
     "drivefeed up",
 )
 """What follows, as it is typed."""

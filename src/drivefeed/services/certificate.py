@@ -174,9 +174,10 @@ async def _confirm_receipts(catalog: Catalog, certificate: Certificate) -> None:
         )
     for one in await receipts(catalog):
         if one.policy == "erase" and one.ended_at is not None and not left:
+            verb = "was" if one.documents == 1 else "were"
             certificate.remarks.append(
                 f"Confirmed: the receipt of connection {one.connection_id}, with which "
-                f"{count_of(one.documents, 'document')} were erased."
+                f"{count_of(one.documents, 'document')} {verb} erased."
             )
 
 
