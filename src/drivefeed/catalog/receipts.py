@@ -83,13 +83,23 @@ async def unfinished(connection: AsyncConnection, each: Connection) -> Receipt |
 
 
 async def keep_receipt(connection: AsyncConnection, one: Receipt) -> Receipt:
-    """Write a receipt, and return it."""
+    """Write a receipt, and return it; one of an earlier time stays so, whoever still has it."""
+    former = replace(one, root_item_id="")
+    earlier = update(facts).where(facts.c.name == _name_of(former, is_earlier=True))
+    found = await connection.execute(earlier.values(value=json.dumps(former.as_dict())))
+    if found.rowcount:
+        return former
     value = json.dumps(one.as_dict())
-    statement = insert(connection, facts).values(name=f"{_FACT}{one.connection_id}", value=value)
+    statement = insert(connection, facts).values(name=_name_of(one), value=value)
     await connection.execute(
         statement.on_conflict_do_update(index_elements=["name"], set_={"value": value})
     )
     return one
+
+
+def _name_of(one: Receipt, *, is_earlier: bool = False) -> str:
+    """Return the name of its fact; ``is_earlier``: its folder was connected again since."""
+    return f"{_FACT}{one.connection_id}" + (f"@{one.at}" if is_earlier else "")
 
 
 async def disconnected_at(catalog: Catalog, drive_id: str, root_item_id: str) -> Receipt | None:
@@ -115,11 +125,9 @@ async def forget_receipts(
     for name, value in list(rows):
         one = Receipt(**json.loads(value))
         if (one.drive_id, one.root_item_id) == (drive_id, root_item_id):
-            kept = replace(one, root_item_id="")
             await connection.execute(
                 update(facts)
                 .where(facts.c.name == name)
-                .values(
-                    name=f"{_FACT}{one.connection_id}@{one.at}", value=json.dumps(kept.as_dict())
-                )
+                .values(name=_name_of(one, is_earlier=True))
             )
+            await keep_receipt(connection, one)

@@ -11,7 +11,7 @@ from drivefeed.catalog import reminders
 from drivefeed.catalog.connecting import Wanted, connect, connect_in
 from drivefeed.catalog.control import matching_connections, set_paused
 from drivefeed.catalog.erasing import disconnect, withdraw_some
-from drivefeed.catalog.receipts import receipts
+from drivefeed.catalog.receipts import keep_receipt, receipts
 from drivefeed.catalog.waiting import again
 from drivefeed.domain.model import Policy
 from drivefeed.domain.reasons import Reason
@@ -20,6 +20,7 @@ from unit.catalog.rig import ROOT, Rig, file, folder, gone
 if TYPE_CHECKING:
     from drivefeed.catalog.receipts import Receipt
     from drivefeed.domain.model import Connection
+    from support.clock import ManualClock
 
 LATER = 3_600_000
 
@@ -72,7 +73,9 @@ async def test_what_was_kept_follows_nothing_though_others_follow_the_drive(two:
     assert await two.live() == {"a", "b", "o"}
 
 
-async def test_connected_again_it_is_what_the_folder_is_by_now(two: Rig) -> None:
+async def test_connected_again_it_is_what_the_folder_is_by_now(
+    two: Rig, clock: ManualClock
+) -> None:
     await leave(two, "docs")
     await two.round([*gone("a"), file("b", "docs", "2"), file("c", "docs")])
     await come_back(two)
@@ -86,9 +89,21 @@ async def test_connected_again_it_is_what_the_folder_is_by_now(two: Rig) -> None
     # It is paused and resumed like any other, and may be left once more.
     await set_paused(two.catalog, one, paused=True)
     assert not (await named(two, "docs")).disconnected
+    clock.advance(1)
     await leave(two, "docs")
     assert (await named(two, "docs")).disconnected
     assert len(await receipts(two.catalog)) == 2
+
+
+async def test_whoever_still_has_an_earlier_receipt_changes_nothing_else(two: Rig) -> None:
+    before = await leave(two, "docs")
+    await come_back(two)
+    async with two.catalog.write() as connection:
+        await keep_receipt(connection, replace(before, signed_out=True))
+    await set_paused(two.catalog, await named(two, "docs"), paused=True)
+    assert not (await named(two, "docs")).disconnected
+    (old,) = await receipts(two.catalog)
+    assert (old.root_item_id, old.signed_out) == ("", True)
 
 
 async def test_neither_the_settings_nor_a_file_brings_it_back(two: Rig) -> None:
