@@ -89,7 +89,7 @@ async def test_connected_again_it_is_what_the_folder_is_by_now(
     # It is paused and resumed like any other, and may be left once more.
     await set_paused(two.catalog, one, paused=True)
     assert not (await named(two, "docs")).disconnected
-    clock.advance(1)
+    clock.turn(ms=1)
     await leave(two, "docs")
     assert (await named(two, "docs")).disconnected
     assert len(await receipts(two.catalog)) == 2
