@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from drivefeed.catalog.engine import Catalog
+    from drivefeed.domain.model import Connection
     from drivefeed.ports import ObjectStore, Source
     from drivefeed.services.invariants import Facts
 
@@ -136,7 +137,7 @@ async def certify(
     if connection_id is not None and not progress:
         raise NotFound(f"There is no connection {connection_id} in the catalog.")
     certificate = Certificate(connections=progress)
-    certificate.remarks += [words for one in progress if (words := _remark(one))]
+    certificate.remarks += [words for one in progress if (words := _remark(one.connection))]
     await compare_source(catalog, source, [one.connection for one in progress], certificate)
     facts = await collect(catalog, store, rounds)
     certificate.objects = len(facts.objects)
@@ -206,8 +207,7 @@ async def _compare_rest(
         )
 
 
-def _remark(one: Progress) -> str:
-    connection = one.connection
+def _remark(connection: Connection) -> str:
     if connection.disconnected:
         return f"'{connection.name}' was disconnected: what it brought is kept as it was then."
     if connection.attention is not None:
